@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: BSL-1.0
+# Installs the headers and the CMake package `weft`, which provides weft::weft.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(weft_package_dir "${CMAKE_INSTALL_DATADIR}/cmake/weft")  # headers only: nothing depends on the architecture
+
+install(TARGETS weft EXPORT weft_targets FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(EXPORT weft_targets NAMESPACE weft:: FILE weft-targets.cmake DESTINATION "${weft_package_dir}")
+
+configure_package_config_file(
+  "${CMAKE_CURRENT_LIST_DIR}/weft-config.cmake.in" "${CMAKE_CURRENT_BINARY_DIR}/weft-config.cmake"
+  INSTALL_DESTINATION "${weft_package_dir}" NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(
+  "${CMAKE_CURRENT_BINARY_DIR}/weft-config-version.cmake" COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(
+  FILES "${CMAKE_CURRENT_BINARY_DIR}/weft-config.cmake" "${CMAKE_CURRENT_BINARY_DIR}/weft-config-version.cmake"
+  DESTINATION "${weft_package_dir}")
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSL-1.0
+# What a checkout of weft sets for itself and a project that contains weft must not inherit.
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+get_property(multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+if(NOT multi_config AND NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+endif()
+
+find_program(WEFT_CCACHE ccache)
+if(WEFT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${WEFT_CCACHE}")
+endif()
+
+# Measures which lines and branches of the headers the tests of this build reached.
+find_program(WEFT_GCOVR gcovr)
+if(WEFT_GCOVR AND CMAKE_CXX_FLAGS MATCHES "--coverage")
+  add_custom_target(coverage
+    COMMAND "${WEFT_GCOVR}" --root "${PROJECT_SOURCE_DIR}" --filter "${PROJECT_SOURCE_DIR}/include/weft/"
+            --exclude-throw-branches --print-summary --txt-metric branch
+    WORKING_DIRECTORY "${PROJECT_BINARY_DIR}" USES_TERMINAL VERBATIM)
+endif()

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSL-1.0
+// Every macro of the library, each with its reason; no other header defines one.
+#pragma once
+
+/// The hot half of `fork` must melt into the caller; optimisers judge it too large by themselves.
+#define WEFT_ALWAYS_INLINE [[gnu::always_inline]] inline
+
+/// Keeps rare paths out of the caller's code, so that a fork site stays small.
+#define WEFT_COLD [[gnu::noinline, gnu::cold]]
+
+/// Out of line, but not cold: paths taken often that would bloat every fork site.
+#define WEFT_NOINLINE [[gnu::noinline]]
+
+/// Thread Sanitizer neither models fences nor knows membarrier, so it selects the fenced entry of thieves.
+#if defined(__SANITIZE_THREAD__)
+#define WEFT_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WEFT_TSAN 1
+#endif
+#endif
+#ifndef WEFT_TSAN
+#define WEFT_TSAN 0
+#endif
+
+/// 1: owners use plain stores and thieves pay for a process-wide barrier; 0: both use ordered operations.
+#ifndef WEFT_ASYMMETRIC
+#if defined(__linux__) && !WEFT_TSAN
+#define WEFT_ASYMMETRIC 1
+#else
+#define WEFT_ASYMMETRIC 0
+#endif
+#endif
+
+/// Checked builds detect violated rights at run time (DESIGN: "After a fork"); default in Debug.
+#ifndef WEFT_CHECKED
+#ifdef NDEBUG
+#define WEFT_CHECKED 0
+#else
+#define WEFT_CHECKED 1
+#endif
+#endif
+
+/// Counts tasks run inside `fork` on the fast path too; costs one increment per task, for tests only.
+#ifndef WEFT_COUNT_INLINED
+#define WEFT_COUNT_INLINED 0
+#elif WEFT_COUNT_INLINED + 0 == 0
+#undef WEFT_COUNT_INLINED
+#define WEFT_COUNT_INLINED 1
+#endif
+
+/// Yields the processor at marked points, so that few cores show many schedules; for tests only.
+#ifndef WEFT_TEST_YIELDS
+#define WEFT_TEST_YIELDS 0
+#endif

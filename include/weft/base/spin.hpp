@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSL-1.0
+// Waiting for a moment: the pause instruction, a growing wait, and a small lock for short sections.
+#pragma once
+
+#include <weft/base/atomic.hpp>
+
+#include <sched.h>
+
+namespace weft::base {
+
+/// Tells the processor that this is a spin loop.
+WEFT_ALWAYS_INLINE void pause() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Waits longer each time; soon gives the processor away, since the thread waited for may need this core.
+class backoff {
+ public:
+  void wait() noexcept {
+    if (round_ < 6) {
+      for (unsigned i = 0; i < (1u << round_); ++i) pause();
+      ++round_;
+    } else {
+      sched_yield();
+    }
+  }
+
+ private:
+  unsigned round_ = 0;
+};
+
+/// A lock for sections of some tens of instructions; never held across user code.
+/// *Thread safety*: any thread.
+class spin_lock {
+ public:
+  bool try_lock() noexcept {
+    // Acquire pairs with the release in unlock; the plain look first keeps the line shared while it is held.
+    return !held_.load(memory_order_relaxed) && !held_.exchange(true, memory_order_acquire);
+  }
+  void lock() noexcept {
+    for (backoff wait; !try_lock();) wait.wait();
+  }
+  void unlock() noexcept { held_.store(false, memory_order_release); }  // pairs with try_lock
+
+ private:
+  atomic<bool> held_{false};
+};
+
+}  // namespace weft::base

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSL-1.0
+// The rights read, write and update: named at the call of fork, or declared as a task's parameters.
+#pragma once
+
+#include <weft/flow/checked.hpp>
+
+#include <utility>
+
+namespace weft {
+
+/// The right to read an object of type T. A task that holds it sees the value that the serial program would
+/// see. As an argument: `weft::read(x)` for an x that is shared, borrowed, or a right that includes reading.
+/// As a parameter: `weft::read<T> v`, then `*v` is the value.
+/// *Cost*: one pointer. *Thread safety*: a value; the object is ordered by the runtime.
+/// *Source*: Shared_r of Athapascan-1.
+template <class T>
+class read {
+ public:
+  using value_type = T;
+
+  /// *Effects*: names the right to read `x`.
+  read(const shared<T>& x) noexcept : value_(flow::address(x)) {}
+  read(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
+  read(const borrowed<const T>& x) noexcept : value_(flow::address(x)) {}
+  read(const update<T>& held) noexcept : value_(flow::address(held)) {}
+  template <class Held>
+    requires std::is_same_v<Held, write<T>>
+  read(const Held&) {
+    static_assert(flow::never<Held>,
+                  "weft: a task that holds 'write' on an object cannot see its old value, so it cannot hand "
+                  "on 'read'; it may hand on 'write' only");
+  }
+
+  const T& operator*() const noexcept { return *flow::used(value_, flow::access_mode::read); }
+  const T* operator->() const noexcept { return flow::used(value_, flow::access_mode::read); }
+  const T& get() const noexcept { return **this; }
+
+ private:
+  friend struct flow::key;
+  explicit read(const T* value, flow::trusted) noexcept : value_(value) {}
+  const T* value_;
+};
+
+/// The right to give an object of type T a new value; the old one is not visible.
+/// As a parameter: `weft::write<T> v`, then `v = value` sets it. A body with a plain `T&` assigns to that.
+/// *Cost*: one pointer. *Source*: Shared_w of Athapascan-1.
+template <class T>
+class write {
+ public:
+  using value_type = T;
+
+  write(shared<T>& x) : value_(flow::address_to_write(x)) {}
+  write(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
+  write(const update<T>& held) noexcept : value_(flow::address(held)) {}
+  template <class Held>
+    requires std::is_same_v<Held, read<T>>
+  write(const Held&) {
+    static_assert(flow::never<Held>,
+                  "weft: a task that holds 'read' on an object may hand on 'read' only, not 'write'");
+  }
+
+  /// Sets the value.
+  template <class V>
+  const write& operator=(V&& value) const {
+    *flow::used(value_, flow::access_mode::update) = std::forward<V>(value);
+    return *this;
+  }
+  write(const write&) noexcept = default;
+  write& operator=(const write&) = delete;  // would rename the object, which nobody means
+
+  /// The place of the new value.
+  T& operator*() const noexcept { return *flow::used(value_, flow::access_mode::update); }
+  T* operator->() const noexcept { return flow::used(value_, flow::access_mode::update); }
+  T& get() const noexcept { return **this; }
+
+ private:
+  friend struct flow::key;
+  explicit write(T* value, flow::trusted) noexcept : value_(value) {}
+  T* value_;
+};
+
+/// The right to read and change an object of type T.
+/// As a parameter: `weft::update<T> v`, then `*v` is the value.
+/// *Cost*: one pointer. *Source*: Shared_r_w of Athapascan-1.
+template <class T>
+class update {
+ public:
+  using value_type = T;
+
+  update(shared<T>& x) : value_(flow::address_to_write(x)) {}
+  update(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
+  template <class Held>
+    requires std::is_same_v<Held, read<T>>
+  update(const Held&) {
+    static_assert(flow::never<Held>,
+                  "weft: a task that holds 'read' on an object may hand on 'read' only, not 'update'");
+  }
+  template <class Held>
+    requires(std::is_same_v<Held, write<T>> && !std::is_same_v<Held, read<T>>)
+  update(const Held&) {
+    static_assert(flow::never<Held>,
+                  "weft: a task that holds 'write' on an object cannot see its old value, so it cannot hand "
+                  "on 'update'; it may hand on 'write' only");
+  }
+
+  template <class V>
+  const update& operator=(V&& value) const {
+    *flow::used(value_, flow::access_mode::update) = std::forward<V>(value);
+    return *this;
+  }
+  update(const update&) noexcept = default;
+  update& operator=(const update&) = delete;
+
+  T& operator*() const noexcept {
+    return *flow::used(value_, flow::access_mode::read);
+  }  // maybe only read: no false alarm
+  T* operator->() const noexcept { return flow::used(value_, flow::access_mode::read); }
+  T& get() const noexcept { return **this; }
+
+ private:
+  friend struct flow::key;
+  explicit update(T* value, flow::trusted) noexcept : value_(value) {}
+  T* value_;
+};
+
+// So that a forbidden narrowing reaches its sentence.
+template <class T>
+read(const write<T>&) -> read<T>;
+template <class T>
+write(const read<T>&) -> write<T>;
+template <class T>
+update(const read<T>&) -> update<T>;
+template <class T>
+update(const write<T>&) -> update<T>;
+
+}  // namespace weft

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSL-1.0
+// fork: makes a task of a callable and its arguments, and runs it at once where nobody else needs it.
+#pragma once
+
+#include <weft/flow/checked.hpp>
+#include <weft/flow/task.hpp>
+#include <weft/sched/owner.hpp>
+
+namespace weft {
+
+using sched::task_options;
+
+namespace flow {
+
+/// Runs the body inside fork. What it throws stays at this place of the reference order.
+template <class... Bindings, class R, class F, class... Kept>
+WEFT_ALWAYS_INLINE void run_now(result<R> r, F&& f, Kept&... kept) {
+#if WEFT_CHECKED
+  const checked_body body;
+#endif
+#if WEFT_COUNT_INLINED
+  sched::count_inlined(sched::current());
+#endif
+  try {
+    r.take([&]() -> decltype(auto) { return call_with<Bindings...>(std::forward<F>(f), kept...); });
+  } catch (...) {
+    sched::raise(sched::current(), std::current_exception());
+  }
+}
+
+/// Runs the task inside fork, off the fast path: with a name, or cleaning up behind it.
+template <bool WithOptions, class R, class F, class... Bindings>
+WEFT_NOINLINE void run_carefully(sched::strand& s, [[maybe_unused]] const task_options* options, result<R> r,
+                                 F f, typename Bindings::kept... kept) {
+  const sched::object_mark mark = s.mark();
+  const char* const outer = s.inline_name;
+  if constexpr (WithOptions) s.inline_name = options->name;
+  run_now<Bindings...>(r, std::move(f), kept...);
+  s.inline_name = outer;
+  if (!s.pending()) release_objects(s, mark);
+}
+
+/// fork off both short ways: whatever may have to be done is considered.
+template <bool WithOptions, class R, class F, class... Bindings>
+WEFT_NOINLINE void fork_carefully(sched::strand& s, const task_options* options, result<R> r, F f,
+                                  typename Bindings::kept... kept) {
+  const sched::verdict v = sched::judge_fork(s);
+  if (v == sched::verdict::defer) {
+    using closure = task<F, R, WithOptions, std::index_sequence_for<Bindings...>, Bindings...>;
+    if (!s.pending()) open_frame(s);
+    void* const place = s.closures.allocate(sizeof(closure), alignof(closure));
+    try {
+      defer(s, *::new (place) closure(std::move(f), r, options, std::move(kept)...));
+    } catch (...) {
+      s.closures.release_to(place);
+      throw;
+    }
+  } else if (v == sched::verdict::run_now) {
+    run_carefully<WithOptions, R, F, Bindings...>(s, options, r, std::move(f), std::move(kept)...);
+  }
+}
+
+/// fork where the task is not run at once. The short way to a closure, without a call, is for strands that no
+/// thief can enter; everything else is left to fork_carefully.
+template <bool WithOptions, class R, class F, class... Bindings>
+WEFT_NOINLINE void fork_slowly(sched::strand& s, const task_options* options, result<R> r, F f,
+                               typename Bindings::kept... kept) {
+  using closure = task<F, R, WithOptions, std::index_sequence_for<Bindings...>, Bindings...>;
+  if constexpr (closure::nothrow && alignof(closure) <= sched::arena::grain) {
+    if (sched::defers_simply(s, sizeof(closure))) [[likely]] {
+      if (!s.pending()) open_frame(s, s.closures.allocate_here(sizeof(sched::frame)));
+      void* const place = s.closures.allocate_here(sizeof(closure));
+      link(*s.top, *::new (place) closure(std::move(f), r, options, std::move(kept)...));
+      ++s.deferred;
+      return;
+    }
+  }
+  return fork_carefully<WithOptions, R, F, Bindings...>(s, options, r, std::move(f), std::move(kept)...);
+}
+
+template <bool WithOptions, class... Bindings, class F>
+WEFT_ALWAYS_INLINE auto fork_kept(const task_options* options, F&& f, typename Bindings::kept... kept) {
+  using callable = std::decay_t<F>;
+  using R = std::remove_cvref_t<called<callable, Bindings...>>;
+  sched::strand& s = sched::current();
+  place<R> p{};
+  if constexpr (!std::is_void_v<R>) p = allocate_result<R>(s);
+  const result<R> r = result_at<R>(p);
+#if WEFT_CHECKED
+  const char* const name = options != nullptr ? options->name : task_options{}.name;
+  ((Bindings::access ? note_handed_on(s, kept, Bindings::mode, name) : void()), ...);
+  if constexpr (!std::is_void_v<R>) note_handed_on(s, p.value, access_mode::write, name);
+#endif
+  if (!WithOptions && s.may_inline()) [[likely]] {
+    if constexpr (std::is_lvalue_reference_v<F> && std::is_class_v<callable>) {
+      callable own(f);  // the task's own, as in a closure
+      run_now<Bindings...>(r, std::move(own), kept...);
+    } else {
+      run_now<Bindings...>(r, std::forward<F>(f), kept...);
+    }
+  } else {
+    fork_slowly<WithOptions, R, callable, Bindings...>(s, options, r, std::forward<F>(f), std::move(kept)...);
+  }
+  if constexpr (!std::is_void_v<R>) return key::result<R>(p);
+}
+
+template <bool WithOptions, std::size_t... I, class F, class... A>
+WEFT_ALWAYS_INLINE auto fork_arguments(std::index_sequence<I...>, const task_options* options, F&& f,
+                                       A&&... a) {
+  using callable = std::decay_t<F>;
+  static_assert(!signature<callable>::known || parameter_count<callable> == sizeof...(A),
+                "weft: fork needs exactly one argument for each parameter of the task");
+  static_assert(
+      std::is_invocable_v<callable, passed<binding<typename parameter_of<callable, I>::type, A>>...>,
+      "weft: the task cannot be called with these arguments; values arrive as rvalues, objects held for "
+      "reading as const T&, "
+      "for writing or updating as T&");
+  return fork_kept<WithOptions, binding<typename parameter_of<callable, I>::type, A>...>(
+      options, std::forward<F>(f),
+      binding<typename parameter_of<callable, I>::type, A>::keep(std::forward<A>(a))...);
+}
+
+}  // namespace flow
+
+/// Makes a task that calls `f` with the arguments, ordered against other tasks by the rights it declares on
+/// objects. *Requires*: called in a task. Rights are handed on as DESIGN 2.3 allows (checked at compile
+/// time). *Effects*: as if `f` were called here; it may run now, later, or on another worker, but only when
+/// all earlier tasks that conflict with it have ended. Arguments that are not objects are copied or moved.
+/// *Returns*: nothing, or the future value of `f` as a shared object.
+/// *Throws*: what copying the arguments throws, std::bad_alloc; never what the task throws.
+/// *Suspends*: no (but `f`, when run here, may).
+/// *Cost*: about one nanosecond where the task is run at once, some five where it is deferred; a thief pays
+/// the rest. *Thread safety*: each task its own. *Example*: `weft::fork(sum, a, b, r);` or
+/// `weft::fork([](int& v) { ++v; }, weft::update(x));` *Source*: Fork of Athapascan-1; frames and closures of
+/// KAAPI (PASCO'07, section 2).
+template <class F, class... A>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, task_options>)
+WEFT_ALWAYS_INLINE auto fork(F&& f, A&&... arguments) {
+  return flow::fork_arguments<false>(std::index_sequence_for<A...>{}, nullptr, std::forward<F>(f),
+                                     std::forward<A>(arguments)...);
+}
+
+/// The same, with options: `weft::fork({.name = "potrf", .priority = 3}, potrf, weft::update(a));`
+template <class F, class... A>
+WEFT_ALWAYS_INLINE auto fork(task_options options, F&& f, A&&... arguments) {
+  return flow::fork_arguments<true>(std::index_sequence_for<A...>{}, &options, std::forward<F>(f),
+                                    std::forward<A>(arguments)...);
+}
+
+/// Waits for all children of the running task, and then has full use of what it handed on.
+/// *Requires*: called in a task. *Throws*: the exception that the serial program would have thrown first
+/// among them; weft::cancelled if the run was stopped. *Suspends*: yes, if a child runs elsewhere: the body
+/// may continue on another kernel thread. *Cost*: one comparison where nothing is pending. *Source*: sync of
+/// Cilk; Sync of Kaapi++.
+WEFT_ALWAYS_INLINE void sync() {
+  sched::strand& s = sched::current();
+  if (WEFT_CHECKED || s.limit == sched::no_inlining) [[unlikely]]
+    sched::sync(s);
+}
+
+}  // namespace weft

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSL-1.0
+// The runtime: workers under one roof, and run, by which a program enters it.
+#pragma once
+
+#include <weft/flow/fork.hpp>
+#include <weft/sched/checked_options.hpp>
+#include <weft/sched/forked_process.hpp>
+#include <weft/sched/run.hpp>
+
+#include <optional>
+
+namespace weft {
+
+/// What a caller may say of one run.
+struct run_options {
+  std::stop_token stop;  ///< stops the run: what has not started is dropped and run throws weft::cancelled
+};
+
+/// A set of workers that execute tasks. Several may live side by side; an idle one takes no processor time.
+/// *Thread safety*: run and the observers from any thread at once, also from inside tasks.
+class runtime {
+ public:
+  /// Starts the workers. *Effects*: WEFT_* environment variables override `options`.
+  /// *Throws*: weft::option_error naming the member or variable; std::system_error, std::bad_alloc; nothing
+  /// is left.
+  explicit runtime(const runtime_options& options = {})
+      : engine_(std::make_unique<sched::engine>(sched::checked_options(options))) {}
+  runtime(const runtime&) = delete;
+  runtime& operator=(const runtime&) = delete;
+  /// *Requires*: no run is going on. In a forked child, where the workers do not exist, it only lets go of
+  /// them.
+  ~runtime() {
+    if (born_.in_this_process()) return;
+    static_cast<void>(engine_.release());  // its locks may be held by threads that do not exist here
+  }
+
+  /// Runs `f` with the arguments as a task (as fork does) and returns when it and everything below it has
+  /// ended. *Returns*: what `f` returns. *Throws*: what the serial program would have thrown first;
+  /// weft::cancelled; weft::error in a forked child; std::bad_alloc, std::system_error where the run cannot
+  /// start. *Suspends*: inside a task yes, the task's context; elsewhere it blocks the calling thread.
+  /// *Cost*: a hand-over to another kernel thread, and back.
+  template <class F, class... A>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, run_options>)
+  auto run(F&& f, A&&... arguments) {
+    return run_(std::index_sequence_for<A...>{}, {}, std::forward<F>(f), std::forward<A>(arguments)...);
+  }
+  /// The same, with options: `rt.run({.stop = source.get_token()}, f)`.
+  template <class F, class... A>
+  auto run(run_options options, F&& f, A&&... arguments) {
+    return run_(std::index_sequence_for<A...>{}, std::move(options), std::forward<F>(f),
+                std::forward<A>(arguments)...);
+  }
+
+  /// The number of workers.
+  unsigned workers() const noexcept { return engine_->options.workers; }
+  /// What has happened so far. *Cost*: reads every worker's counters and every stack's extent.
+  weft::counters counters() const {
+    weft::counters sum;
+    for (const auto& w : engine_->workers) w->counters().add_to(sum);
+    sum.contexts = engine_->contexts.count();
+    sum.stack_high_water = engine_->contexts.high_water();
+    return sum;
+  }
+
+ private:
+  template <std::size_t... I, class F, class... A>
+  auto run_(std::index_sequence<I...>, run_options options, F&& f, A&&... a) {
+    using callable = std::decay_t<F>;
+    return run_kept_<flow::binding<typename flow::parameter_of<callable, I>::type, A>...>(
+        std::move(options), std::forward<F>(f),
+        flow::binding<typename flow::parameter_of<callable, I>::type, A>::keep(std::forward<A>(a))...);
+  }
+
+  template <class... Bindings, class F>
+  auto run_kept_(run_options options, F&& f, typename Bindings::kept... kept) {
+    using callable = std::decay_t<F>;
+    using R = std::remove_cvref_t<flow::called<callable, Bindings...>>;
+    using closure = flow::task<callable, void, false, std::index_sequence_for<Bindings...>, Bindings...>;
+    if constexpr (std::is_void_v<R>) {
+      start_and_wait_<closure>(options, callable(std::forward<F>(f)), std::move(kept)...);
+    } else {
+      std::optional<R> value;
+      auto keep = [&value, own = callable(std::forward<F>(f))](auto&&... passed) mutable {
+        value.emplace(std::invoke(std::move(own), std::forward<decltype(passed)>(passed)...));
+      };
+      using keeper =
+          flow::task<decltype(keep), void, false, std::index_sequence_for<Bindings...>, Bindings...>;
+      start_and_wait_<keeper>(options, std::move(keep), std::move(kept)...);
+      return R(*std::move(value));
+    }
+  }
+
+  template <class Closure, class F, class... Kept>
+  void start_and_wait_(const run_options& options, F&& f, Kept&&... kept) {
+    if (!born_.in_this_process())
+      throw error("weft: this runtime was made before fork(); its workers do not exist in the child process");
+    sched::run_call call(*engine_);
+    void* const place = call.memory().allocate(sizeof(Closure), alignof(Closure));
+    call.execute(*::new (place) Closure(std::forward<F>(f), {}, nullptr, std::move(kept)...), options.stop);
+  }
+
+  sched::forked_process born_;
+  std::unique_ptr<sched::engine> engine_;
+};
+
+}  // namespace weft

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSL-1.0
+// The closure of a callable with its arguments: layout, static descriptor, and how the body is called.
+#pragma once
+
+#include <weft/flow/binding.hpp>
+#include <weft/sched/closure.hpp>
+
+#include <array>
+#include <functional>
+#include <tuple>
+
+namespace weft::flow {
+
+/// Where the value that a task returns goes: nowhere, or into a shared object.
+template <class R>
+struct result {
+  static constexpr std::size_t objects = 1;
+  R* place = nullptr;
+
+  template <class Call>
+  WEFT_ALWAYS_INLINE void take(Call&& call) const {
+    ::new (static_cast<void*>(place)) R(call());
+    produced<R>(place);
+  }
+};
+template <>
+struct result<void> {
+  static constexpr std::size_t objects = 0;
+
+  template <class Call>
+  WEFT_ALWAYS_INLINE void take(Call&& call) const {
+    call();
+  }
+};
+
+template <class R>
+WEFT_ALWAYS_INLINE result<R> result_at([[maybe_unused]] const place<R>& p) noexcept {
+  if constexpr (std::is_void_v<R>)
+    return {};
+  else
+    return {p.value};
+}
+
+/// What a body gets for an argument with this binding.
+template <class Binding>
+using passed = decltype(Binding::pass(std::declval<typename Binding::kept&>()));
+
+/// Calls `f` with what the bindings pass for the kept arguments.
+template <class... Bindings, class F, class... Kept>
+WEFT_ALWAYS_INLINE decltype(auto) call_with(F&& f, Kept&&... kept) {
+  return std::invoke(std::forward<F>(f), Bindings::pass(kept)...);
+}
+
+/// What calling a task of these bindings yields.
+template <class F, class... Bindings>
+using called = std::invoke_result_t<F, passed<Bindings>...>;
+
+/// Stands in the payload for an argument whose address is among the objects.
+template <std::size_t>
+struct among_objects {};
+
+/// A closure with its payload. The addresses of the objects come first, as sched::closure::objects() expects:
+/// those of the accesses in order of the parameters, then the result's.
+template <class F, class R, bool WithOptions, class Indices, class... Bindings>
+class task;
+
+template <class F, class R, bool WithOptions, std::size_t... I, class... Bindings>
+class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : public sched::closure {
+  static constexpr std::size_t accesses = (std::size_t{Bindings::access} + ... + 0);
+  static constexpr std::size_t object_count = accesses + result<R>::objects;
+
+  template <std::size_t N>
+  using nth_binding = std::tuple_element_t<N, std::tuple<Bindings...>>;
+  using payload =
+      std::tuple<std::conditional_t<Bindings::access, among_objects<I>, typename Bindings::kept>...>;
+
+ public:
+  static constexpr bool nothrow = std::is_nothrow_move_constructible_v<F> &&
+                                  (std::is_nothrow_move_constructible_v<typename Bindings::kept> && ...);
+
+  /// *Throws*: what moving the callable and the arguments throws.
+  task(F&& f, result<R> r, const sched::task_options* options,
+       typename Bindings::kept&&... kept) noexcept(nothrow)
+      : closure(what_), f_(std::move(f)), values_(in_payload<I>(kept)...) {
+    (note_object<I>(kept), ...);
+    if constexpr (result<R>::objects != 0) objects_[accesses] = r.place;
+    if constexpr (WithOptions) {
+      options_ = *options;
+      local = options->local;
+    }
+  }
+  ~task() {}  // run and drop destroy the payload
+
+ private:
+  /// How many of the first N arguments are accesses: the place of an access among the objects.
+  static constexpr std::size_t accesses_before(std::size_t n) noexcept {
+    constexpr bool is_access[] = {Bindings::access..., false};
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += is_access[i];
+    return sum;
+  }
+  template <std::size_t N, class K>
+  static decltype(auto) in_payload(K& kept) noexcept {
+    if constexpr (nth_binding<N>::access)
+      return among_objects<N>{};
+    else
+      return std::move(kept);
+  }
+  template <std::size_t N, class K>
+  void note_object(const K& kept) noexcept {
+    if constexpr (nth_binding<N>::access)
+      objects_[accesses_before(N)] = const_cast<void*>(static_cast<const volatile void*>(kept));
+  }
+  template <std::size_t N>
+  decltype(auto) kept() noexcept {
+    if constexpr (nth_binding<N>::access)
+      return static_cast<typename nth_binding<N>::kept>(objects_[accesses_before(N)]);
+    else
+      return (std::get<N>(values_));
+  }
+
+  static void run_(sched::closure& c) {
+    auto& self = static_cast<task&>(c);
+    struct destroyer {
+      task& self;
+      ~destroyer() { self.destroy_payload(); }
+    } const at_end{self};
+    result<R> target;
+    if constexpr (result<R>::objects != 0) target.place = static_cast<R*>(self.objects_[accesses]);
+    target.take([&]() -> decltype(auto) {
+      return call_with<Bindings...>(std::move(self.f_), self.template kept<I>()...);
+    });
+  }
+  static void drop_(sched::closure& c) noexcept { static_cast<task&>(c).destroy_payload(); }
+  void destroy_payload() noexcept {
+    std::destroy_at(&values_);
+    std::destroy_at(&f_);
+  }
+  static const sched::task_options& options_of_([[maybe_unused]] const sched::closure& c) noexcept {
+    static constexpr sched::task_options defaults{};
+    if constexpr (WithOptions)
+      return static_cast<const task&>(c).options_;
+    else
+      return defaults;
+  }
+
+  static constexpr std::array<access_mode, object_count + 1> modes_ = [] {
+    std::array<access_mode, object_count + 1> all{};
+    ((Bindings::access ? void(all[accesses_before(I)] = Bindings::mode) : void()), ...);
+    if constexpr (result<R>::objects != 0) all[accesses] = access_mode::write;
+    return all;
+  }();
+  static constexpr sched::descriptor what_{&run_, &drop_, modes_.data(), object_count, &options_of_};
+
+  void* objects_[object_count != 0 ? object_count : 1];
+  union {
+    F f_;
+  };
+  union {
+    payload values_;
+  };
+  [[no_unique_address]] std::conditional_t<WithOptions, sched::task_options, among_objects<0>> options_;
+};
+
+}  // namespace weft::flow

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a running task may ask about itself and its run.
+#pragma once
+
+#include <weft/sched/owner.hpp>
+
+#include <stop_token>
+
+namespace weft::this_task {
+
+namespace detail {
+inline sched::run_state& run() noexcept {
+  sched::strand& s = sched::current();
+  if (is_outside(s)) base::fail("weft::this_task was asked outside a task");
+  return *s.run.load(base::memory_order_relaxed);  // constant while the strand executes a task
+}
+}  // namespace detail
+
+/// The stop token of this task's run, for long bodies to poll. *Requires*: called in a task.
+inline std::stop_token stop_token() noexcept { return detail::run().source.get_token(); }
+
+/// Stops this task's run: what has not started is dropped, and run throws weft::cancelled.
+/// *Requires*: called in a task.
+inline void request_stop() noexcept { detail::run().source.request_stop(); }
+
+/// The name given to this task by its options, or "task". Safe in a signal handler. Null outside tasks.
+inline const char* name() noexcept { return sched::current_task_name(); }
+
+}  // namespace weft::this_task

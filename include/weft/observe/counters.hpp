@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a runtime has done so far, in numbers.
+#pragma once
+
+#include <weft/base/atomic.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace weft {
+
+/// Totals over all workers of a runtime since it was made; exact while nothing runs.
+struct counters {
+  std::uint64_t deferred = 0;  ///< tasks that became closures
+  std::uint64_t inlined = 0;   ///< tasks run inside fork (fast path only in builds with WEFT_COUNT_INLINED)
+  std::uint64_t dropped = 0;   ///< tasks dropped after an exception or a stop
+  std::uint64_t steals = 0;    ///< closures taken by thieves
+  std::uint64_t steal_attempts = 0;    ///< times a thief went into a strand
+  std::uint64_t barriers = 0;          ///< times it needed a process-wide barrier for that
+  std::uint64_t parkings = 0;          ///< strands that waited as data
+  std::uint64_t suspensions = 0;       ///< bodies that waited on their own stack
+  std::uint64_t sleeps = 0;            ///< times a worker went to sleep
+  std::uint64_t wakes = 0;             ///< times work woke one
+  std::uint64_t contexts = 0;          ///< stacks made
+  std::uint64_t stack_high_water = 0;  ///< most bytes that any of them has used
+};
+
+namespace observe {
+
+/// One worker's share. Only that worker writes; anybody may read.
+struct worker_counters {
+  enum event : unsigned {
+    deferred,
+    inlined,
+    dropped,
+    steals,
+    steal_attempts,
+    barriers,
+    parkings,
+    suspensions,
+    sleeps,
+    wakes,
+    event_count
+  };
+  base::atomic<std::uint64_t> of[event_count]{};
+
+  void add(event e, std::uint64_t n = 1) noexcept {
+    // Relaxed: a single writer, and readers want a number, not an order.
+    of[e].store(of[e].load(base::memory_order_relaxed) + n, base::memory_order_relaxed);
+  }
+  void add_to(counters& sum) const noexcept {
+    const auto get = [this](event e) { return of[e].load(base::memory_order_relaxed); };  // see add
+    sum.deferred += get(deferred);
+    sum.inlined += get(inlined);
+    sum.dropped += get(dropped);
+    sum.steals += get(steals);
+    sum.steal_attempts += get(steal_attempts);
+    sum.barriers += get(barriers);
+    sum.parkings += get(parkings);
+    sum.suspensions += get(suspensions);
+    sum.sleeps += get(sleeps);
+    sum.wakes += get(wakes);
+  }
+};
+
+}  // namespace observe
+}  // namespace weft

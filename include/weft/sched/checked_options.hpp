@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSL-1.0
+// Options as the engine takes them: environment applied, defaults filled in, nonsense refused.
+#pragma once
+
+#include <weft/base/cpu_count.hpp>
+#include <weft/base/environment.hpp>
+#include <weft/context/stack.hpp>
+#include <weft/sched/options.hpp>
+
+namespace weft::sched {
+
+/// Limits of the options; what lies beyond is a slip, not a wish.
+struct option_limits {
+  static constexpr unsigned workers = 4096, surplus = 1u << 20;
+  static constexpr std::size_t least_stack = context::stack::minimum, most_stack = std::size_t{1} << 32;
+  static constexpr std::chrono::microseconds spin{10'000'000};
+};
+
+/// *Returns*: `o` with the WEFT_* variables applied and the number of workers known.
+/// *Throws*: weft::option_error naming the member or the variable.
+inline runtime_options checked_options(runtime_options o) {
+  using limits = option_limits;
+  base::check_environment();
+  if (auto v = base::environment_unsigned("WEFT_WORKERS", 0, limits::workers))
+    o.workers = static_cast<unsigned>(*v);
+  if (auto v = base::environment_bytes("WEFT_STACK_SIZE", limits::least_stack, limits::most_stack))
+    o.stack_size = *v;
+  if (auto v = base::environment_bool("WEFT_INLINING")) o.inlining = *v;
+  if (auto v = base::environment_unsigned("WEFT_SURPLUS", 0, limits::surplus))
+    o.surplus = static_cast<unsigned>(*v);
+  if (auto v = base::environment_microseconds("WEFT_SPIN_US", std::chrono::microseconds(0), limits::spin))
+    o.spin = *v;
+
+  const auto refuse_unless = [](bool sensible, const char* member, const std::string& expected) {
+    if (!sensible)
+      throw option_error(std::string("weft: runtime_options::") + member + " makes no sense; expected " +
+                         expected);
+  };
+  refuse_unless(o.workers <= limits::workers, "workers",
+                "at most " + std::to_string(limits::workers) + " (0: as many as this process may use)");
+  refuse_unless(
+      o.stack_size >= limits::least_stack && o.stack_size <= limits::most_stack, "stack_size",
+      "from " + std::to_string(limits::least_stack) + " to " + std::to_string(limits::most_stack) + " bytes");
+  refuse_unless(o.surplus <= limits::surplus, "surplus", "at most " + std::to_string(limits::surplus));
+  refuse_unless(o.spin.count() >= 0 && o.spin <= limits::spin, "spin",
+                "from 0 to " + std::to_string(limits::spin.count()) + " microseconds");
+  if (o.workers == 0) o.workers = base::usable_cpus();
+  return o;
+}
+
+}  // namespace weft::sched

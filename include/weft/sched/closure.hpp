@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSL-1.0
+// The record of a forked task: a static descriptor, a state, the objects it accesses, its arguments.
+#pragma once
+
+#include <weft/base/atomic.hpp>
+#include <weft/sched/access.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <utility>
+
+namespace weft::sched {
+
+struct closure;
+
+/// What a user may say of one task. An aggregate for designated initialisers.
+struct task_options {
+  const char* name = "task";  ///< shown by reports; must outlive the task (a string literal)
+  int priority = 0;           ///< larger is more urgent; honoured among ready tasks
+  bool local = false;         ///< never stolen: runs in its parent's strand
+};
+
+/// All that is known of a kind of task at compile time; one static object per fork site's types.
+struct descriptor {
+  void (*run)(closure&);  ///< calls the body and destroys the arguments; lets the body's exception out
+  void (*drop)(closure&) noexcept;  ///< destroys the arguments of a task that never runs
+  const access_mode* modes;         ///< rights on the objects, in the order of closure::objects()
+  std::size_t objects;              ///< how many
+  const task_options& (*options)(const closure&) noexcept;
+};
+
+/// created: nobody started it. stolen: a thief runs it. awaited: a thief runs it and a strand waits for that.
+/// done, failed: a thief ended it, or (failed) it stands for an exception at this place in reference order.
+enum class closure_state : std::uint8_t { created, stolen, awaited, done, failed };
+
+/// A task's record, on the closure arena of the strand that forked it, followed by object pointers and
+/// arguments.
+///
+/// Who may touch it when:
+///  1. Until it is linked into its frame, the forking worker alone.
+///  2. Afterwards `what`, `objects()` and the arguments are constant until the task is claimed; `next` is
+///  written
+///     once, by the forking worker, with release, and read with acquire.
+///  3. The owner of the strand claims it by storing frame::current; a thief, alone inside the strand, by
+///  `state`
+///     created -> stolen. Whoever claimed it runs it, moves the arguments out and destroys them.
+///  4. stolen -> awaited by the strand that waits; stolen or awaited -> done or failed by the thief that ran
+///  it:
+///     one exchange, so exactly one of the two continues the waiting strand.
+///  5. `counted` belongs to the owner of the strand.
+struct closure {
+  const descriptor* what;
+  base::atomic<closure*> next{nullptr};
+  base::atomic<closure_state> state{closure_state::created};
+  bool local = false;    ///< thieves leave it alone
+  bool counted = false;  ///< part of the strand's surplus
+
+  explicit closure(const descriptor& d) noexcept : what(&d) {}
+  closure(const closure&) = delete;
+  closure& operator=(const closure&) = delete;
+  ~closure() {}  // take_failure has been called, or there is none
+
+  /// The addresses of the objects accessed; they identify the data for conflict detection. They follow the
+  /// record.
+  void* const* objects() const noexcept { return reinterpret_cast<void* const*>(this + 1); }
+
+  /// Stores the exception of a closure that is about to be failed.
+  void set_failure(std::exception_ptr e) noexcept { std::construct_at(&failure_, std::move(e)); }
+  /// Takes the exception out. *Requires*: state failed; called once.
+  std::exception_ptr take_failure() noexcept {
+    std::exception_ptr e = std::move(failure_);
+    std::destroy_at(&failure_);
+    return e;
+  }
+
+ private:
+  struct nothing {};
+  union {
+    nothing no_failure_{};
+    std::exception_ptr failure_;  // belongs to whoever runs the task, until the state says failed
+  };
+};
+
+}  // namespace weft::sched

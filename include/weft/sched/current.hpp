@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSL-1.0
+// The strand that the calling kernel thread executes, through the library's one thread-local pointer.
+#pragma once
+
+#include <weft/context/local.hpp>
+#include <weft/sched/strand.hpp>
+
+/// What threads that are no workers find: a strand on which nothing can be allocated or inlined.
+struct weft::context::outside_block : weft::sched::strand {
+  constexpr outside_block() noexcept : strand(weft::sched::stop_asked) {}  // no verb finds its fast path here
+};
+inline constinit weft::context::outside_block weft::context::outside{};
+
+namespace weft::sched {
+
+/// *Returns*: the current strand; never a stale one, even after the running body has moved to another kernel
+/// thread.
+WEFT_ALWAYS_INLINE strand& current() noexcept { return *static_cast<strand*>(context::current()); }
+
+inline void set_current(strand& s) noexcept { context::set_current(&s); }
+
+/// Whether the calling code runs outside every task.
+WEFT_ALWAYS_INLINE bool is_outside(const strand& s) noexcept { return &s == &context::outside; }
+
+}  // namespace weft::sched

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSL-1.0
+// The options of a runtime, in one table with the environment variables that override them.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+namespace weft {
+
+/// Options of a runtime. Each member is overridden by the environment variable named beside it.
+struct runtime_options {
+  unsigned workers = 0;  ///< WEFT_WORKERS: kernel threads; 0: what affinity mask and CPU quota allow
+  std::size_t stack_size = std::size_t{1} << 20;  ///< WEFT_STACK_SIZE: bytes of each context's stack
+  bool inlining = true;                           ///< WEFT_INLINING: whether fork may run a task at once
+  unsigned surplus = 4;  ///< WEFT_SURPLUS: stealable closures a worker keeps (at least 1 unless it is alone)
+                         ///< before it runs tasks inside fork
+  std::chrono::microseconds spin{100};  ///< WEFT_SPIN_US: how long an idle worker searches before it sleeps
+};
+
+}  // namespace weft

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: BSL-1.0
+// What the owner of a strand does: appending closures, executing frames in reference order, failing, waiting.
+#pragma once
+
+#include <weft/base/error.hpp>
+#include <weft/sched/current.hpp>
+#include <weft/sched/run_state.hpp>
+
+namespace weft::sched {
+
+/// Waits in a drain until the stolen closure has ended (worker.hpp). *Returns*: false if the strand now waits
+/// as data, which makes it somebody else's at once; only asked for where `as_data`.
+bool await(strand& s, closure& stolen, bool as_data);
+
+/// Tells sleeping workers that the strand may have something to steal (waiting.hpp); `certain`: that it has.
+void offer(strand& s, bool certain) noexcept;
+
+/// Whether somebody sleeps who could be told (worker.hpp).
+bool sleepers_near(const strand& s) noexcept;
+
+void count_dropped(strand& s) noexcept;  // worker.hpp
+void count_inlined(strand& s) noexcept;  // worker.hpp
+
+/// The owner's answer to attention bits: lets a thief finish, takes note of what thieves report.
+/// *Returns*: whether the run of this strand is stopped.
+WEFT_COLD inline bool attend(strand& s) noexcept {
+  using namespace base;
+  std::uint8_t bits =
+      s.attention.load(memory_order_acquire);  // pairs with the thief's release when it leaves
+  for (backoff wait; (bits & thief_inside) != 0; bits = s.attention.load(memory_order_acquire)) {
+    // The entry number is read after the bit was seen and answered before the bit is read again, so an answer
+    // can only be taken for a visit during which the owner stands in this loop. Release pairs with the
+    // thief's acquire.
+    s.answer.store(s.entry.load(memory_order_acquire), memory_order_release);
+    wait.wait();
+  }
+  // All bits are cleared before `stopped` is read, so that a stop in between leaves one of the two.
+  const std::uint8_t noted = bits & (hungry | took | stop_asked);
+  if (noted != 0) s.attention.fetch_and(static_cast<std::uint8_t>(~noted), memory_order_acq_rel);
+  // Acquire pairs with stop(). A bit left over from an earlier run of this strand is not set again.
+  const bool stopped = s.run.load(memory_order_relaxed)->stopped.load(memory_order_acquire);
+  if (stopped)
+    s.attention.fetch_or(stop_asked, memory_order_relaxed);  // only this thread needs to see it again
+  if ((bits & took) != 0) {
+    const std::uint32_t n = s.taken.exchange(0, memory_order_relaxed);  // a hint; thieves only add
+    s.surplus = s.surplus > n ? s.surplus - n : 0;
+  }
+  if ((bits & hungry) != 0) s.surplus = 0;
+  if (stopped || s.surplus < s.wanted_surplus) s.limit = no_inlining;
+  return stopped;
+}
+
+/// The owner's look (strand, rule 4): after claiming a closure, after popping a frame.
+WEFT_ALWAYS_INLINE bool look(strand& s) noexcept {
+  if (base::owner_load(s.attention) != 0) [[unlikely]]
+    return attend(s);
+  return false;
+}
+
+/// The exception of a stopped run, or std::bad_alloc if there is no memory for it.
+WEFT_COLD inline std::exception_ptr cancellation() noexcept {
+  try {
+    throw cancelled();
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+/// Opens a frame for the running body at `place`, which was allocated on the closure arena. *Requires*: it
+/// has none.
+WEFT_ALWAYS_INLINE void open_frame(strand& s, void* place) noexcept {
+  frame* f = ::new (place) frame(s.top, s.closures.mark().end);
+  s.top->child.store(f, base::memory_order_release);  // publishes the frame to thieves, who read with acquire
+  s.top = f;
+  s.limit = no_inlining;
+}
+
+/// The same. *Throws*: std::bad_alloc.
+inline void open_frame(strand& s) { open_frame(s, s.closures.allocate(sizeof(frame))); }
+
+/// Makes `c` the last closure of the running body's frame. *Requires*: the frame is open.
+inline void link(frame& f, closure& c) noexcept {
+  // A thief that reads the pointer with acquire sees the whole closure. Ordered against the look at sleepers
+  // that follows: pairs with event_count::prepare.
+  base::owner_store(*f.link, &c);
+  f.link = &c.next;
+}
+
+/// Whether a closure about to be linked would be ready, judged by its own frame; long frames are not
+/// searched.
+inline bool seems_ready(const frame& f, const closure& c) noexcept {
+  constexpr unsigned enough = 8;
+  unsigned seen = 0;
+  // Relaxed: the owner reads links that it wrote itself.
+  for (const closure* e = f.first.load(base::memory_order_relaxed); e != nullptr && seen < enough;
+       e = e->next.load(base::memory_order_relaxed), ++seen)
+    for (unsigned i = 0; i < c.what->objects; ++i)
+      for (unsigned j = 0; j < e->what->objects; ++j)
+        if (c.objects()[i] == e->objects()[j] && conflict(e->what->modes[j], c.what->modes[i])) return false;
+  return true;
+}
+
+/// Links a complete closure and lets thieves know. *Requires*: the frame is open.
+WEFT_NOINLINE inline void defer(strand& s, closure& c) noexcept {
+  frame& f = *s.top;
+  // A body counts more than is wanted, or the claim of its first child would bring deferral back; far beyond
+  // that the search for readiness is wasted.
+  if (s.surplus < 4 * s.wanted_surplus && !c.local && seems_ready(f, c)) {
+    c.counted = true;
+    ++s.surplus;
+  }
+  link(f, c);
+  ++s.deferred;
+  if (sleepers_near(s)) [[unlikely]]
+    offer(s, c.counted);
+}
+
+/// Whether an exception already stands at the end of the running body's frame, so that forks are dropped.
+inline bool failing(const strand& s) noexcept { return s.pending() && s.top->failing; }
+
+/// Puts an exception at this place of the reference order: a closure that has already failed.
+/// What was forked before still runs and may throw an earlier one; what is forked later is dropped.
+WEFT_COLD inline void raise(strand& s, std::exception_ptr e) noexcept {
+  static constexpr descriptor nothing{nullptr, nullptr, nullptr, 0, nullptr};
+  if (failing(s)) return;  // an earlier exception is already there
+  const auto allocate = [&s](std::size_t size) {
+    void* const place = s.closures.allocate_last_resort(size);
+    if (place == nullptr) base::fail("no memory left to keep an exception in");
+    return place;
+  };
+  if (!s.pending()) open_frame(s, allocate(sizeof(frame)));
+  frame* const f = s.top;
+  void* const place = allocate(sizeof(closure));
+  auto* c = ::new (place) closure(nothing);
+  c->set_failure(std::move(e));
+  c->state.store(closure_state::failed, base::memory_order_relaxed);  // published by link
+  link(*f, *c);
+  f->failing = true;
+}
+
+/// Leaves the innermost frame. *Requires*: all its closures have ended.
+inline void pop_frame(strand& s) noexcept {
+  frame* f = s.top;
+  base::owner_store(f->parent->child, static_cast<frame*>(nullptr));
+  s.top = f->parent;
+  look(s);  // a thief inside may still read the frame
+  s.closures.release_to(arena_mark{reinterpret_cast<std::byte*>(f), f->closures_end});
+}
+
+/// Whether the closure after `c` can be stolen. *Requires*: all before `c` have ended.
+WEFT_COLD inline bool next_is_ready(const closure& c) noexcept {
+  const closure* n = c.next.load(base::memory_order_relaxed);  // the owner's own store
+  if (n == nullptr || n->local || n->state.load(base::memory_order_relaxed) != closure_state::created)
+    return false;
+  for (unsigned i = 0; i < n->what->objects; ++i)
+    for (unsigned j = 0; j < c.what->objects; ++j)
+      if (n->objects()[i] == c.objects()[j] && conflict(c.what->modes[j], n->what->modes[i])) return false;
+  return true;
+}
+
+/// Prepares the strand for the body of `c`, which is claimed.
+WEFT_ALWAYS_INLINE void enter(strand& s, frame& f, closure& c) noexcept {
+  s.floor = &f;
+  s.garbage = false;
+  if (s.wanted_surplus == 0) {
+    s.limit = s.inline_limit;
+  } else {
+    if (c.counted && s.surplus != 0) --s.surplus;
+    s.restore_limit();
+    if (sleepers_near(s)) [[unlikely]]
+      offer(s, next_is_ready(c));
+  }
+}
+
+/// Ends a claimed closure that is not simply to be run. *Returns*: false if the strand now waits as data.
+WEFT_NOINLINE inline bool settle(strand& s, frame& f, closure& c, bool as_data) {
+  for (;;) {
+    switch (c.state.load(base::memory_order_acquire)) {  // pairs with the exchange of the thief that ended it
+      case closure_state::created:
+        if (c.counted && s.surplus != 0) --s.surplus;
+        c.what->drop(c);
+        count_dropped(s);
+        return true;
+      case closure_state::failed:
+        f.close(c.take_failure());
+        return true;
+      case closure_state::done:
+        return true;
+      case closure_state::stolen:
+      case closure_state::awaited:
+        if (!await(s, c, as_data)) return false;
+    }
+  }
+}
+
+/// Notes where the objects of the frame's tasks begin. *Returns*: its first closure.
+WEFT_ALWAYS_INLINE closure* begin_frame(strand& s, frame& f) noexcept {
+  std::construct_at(&f.objects, s.mark());
+  return f.first.load(base::memory_order_relaxed);  // the owner's own store
+}
+
+/// Lets the exception that ended a frame end the closure that the frame belongs to, or leave the drain.
+WEFT_COLD inline void hand_up_error(strand& s, frame& f, frame* floor) noexcept {
+  if (f.parent == floor)
+    s.thrown = f.take_error();
+  else
+    f.parent->close(f.take_error());
+}
+
+/// Runs the body of a claimed closure; what it throws stays at this place of the reference order.
+WEFT_ALWAYS_INLINE void run_body(strand& s, closure& c) noexcept {
+#if WEFT_CHECKED
+  const std::size_t outer = s.handed.enter_body();
+#endif
+  try {
+    c.what->run(c);
+  } catch (...) {
+    raise(s, std::current_exception());
+  }
+#if WEFT_CHECKED
+  s.handed.leave_body(outer);
+#endif
+}
+
+/// Executes the strand's frames, first closure to last, until only `floor` and what lies below it is left.
+/// With `as_data` no user code is on the stack, and the strand may be put aside without it.
+/// *Returns*: false if it was put aside; then it must not be touched any more. Otherwise s.thrown holds the
+/// exception that leaves the last frame, if any.
+inline bool drain(strand& s, frame* floor, bool as_data) {
+  frame* f = s.top;
+  closure* c =
+      f->current.load(base::memory_order_relaxed);  // the owner's own store, or handed over with the strand
+  if (c == nullptr) c = begin_frame(s, *f);
+  for (;;) {
+    while (c == nullptr) {  // the frame has ended
+      if (f->closed.load(base::memory_order_relaxed)) [[unlikely]]
+        hand_up_error(s, *f, floor);  // the owner's own
+      f = f->parent;
+      pop_frame(s);
+      if (f == floor) return true;
+      release_objects(s, f->objects);
+      // Relaxed, twice: the owner reads what it wrote itself.
+      c = f->current.load(base::memory_order_relaxed)->next.load(base::memory_order_relaxed);
+    }
+    base::owner_store(f->current, c);
+    if (look(s)) [[unlikely]]
+      f->close(cancellation());
+    // Acquire pairs with the exchange of the thief that ended it; `closed` is the owner's own.
+    if (c->state.load(base::memory_order_acquire) != closure_state::created ||
+        f->closed.load(base::memory_order_relaxed)) [[unlikely]] {
+      if (!settle(s, *f, *c, as_data)) return false;
+    } else {
+      enter(s, *f, *c);
+      run_body(s, *c);
+      if (s.top != f) {
+        f = s.top;
+        c = begin_frame(s, *f);
+        continue;
+      }
+      release_objects(s, f->objects);
+    }
+    c = c->next.load(base::memory_order_relaxed);  // the owner's own store
+  }
+}
+
+/// The name of the running task: of the innermost that has options, if it runs inside fork. Null outside
+/// tasks.
+inline const char* current_task_name() noexcept {
+  const strand& s = current();
+  if (is_outside(s) || s.floor == nullptr) return nullptr;
+  if (s.inline_name != nullptr) return s.inline_name;
+  const closure* c = s.floor->current.load(base::memory_order_relaxed);  // the owner's own store
+  return c != nullptr ? c->what->options(*c).name : nullptr;
+}
+
+/// What becomes of a task that is being forked.
+enum class verdict : std::uint8_t { run_now, defer, drop };
+
+/// The rare cases of judge_fork.
+WEFT_COLD inline verdict judge_rare_fork(strand& s) noexcept {
+  if (is_outside(s)) base::fail("fork() was called outside a task; pass the first task to runtime::run");
+  if (attend(s) || failing(s)) {
+    count_dropped(s);
+    return verdict::drop;
+  }
+  return s.pending() ? verdict::defer : verdict::run_now;
+}
+
+/// Decides where the fast path does not. Contract violation outside tasks.
+WEFT_ALWAYS_INLINE verdict judge_fork(strand& s) noexcept {
+  // `outside` has an attention bit set for ever.
+  if (base::owner_load(s.attention) != 0) [[unlikely]] {
+    const verdict v = judge_rare_fork(s);
+    if (v != verdict::run_now) return v;
+  }
+  if (s.pending()) return s.top->failing ? judge_rare_fork(s) : verdict::defer;
+  if (s.surplus < s.wanted_surplus || context::stack_pointer() <= s.inline_limit) return verdict::defer;
+  s.restore_limit();
+  return verdict::run_now;
+}
+
+/// Whether a fork that is not run at once only has to make a closure of `size` bytes in the current block.
+WEFT_ALWAYS_INLINE bool defers_simply(const strand& s, std::size_t size) noexcept {
+  if (base::owner_load(s.attention) != 0 || s.wanted_surplus != 0 || !s.closures.fits(size + sizeof(frame)))
+    return false;
+  return s.pending() ? !s.top->failing : context::stack_pointer() <= s.inline_limit;
+}
+
+/// Waits for all children of the running body. *Throws*: the first exception in reference order; cancelled.
+WEFT_NOINLINE inline void sync(strand& s) {
+  if (is_outside(s))
+    base::fail("sync() was called outside a task; only a running task has children to wait for");
+  bool stopped = false;
+  if (s.pending()) {
+    frame* const floor = s.floor;
+    const char* const name = s.inline_name;
+    s.inline_name = nullptr;
+    drain(s, floor, false);
+    s.inline_name = name;
+    s.floor = floor;
+    stopped = s.run.load(base::memory_order_relaxed)
+                  ->stopped.load(base::memory_order_acquire);  // pairs with stop()
+  } else {
+    stopped = look(s);
+  }
+#if WEFT_CHECKED
+  s.handed.forget_children();
+#endif
+  s.restore_limit();
+  if (s.thrown) std::rethrow_exception(*std::exchange(s.thrown, std::nullopt));
+  if (stopped) throw cancelled();
+}
+
+}  // namespace weft::sched

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSL-1.0
+// The thief's search: which closure of a strand is ready, judged by the rights of the unfinished ones before
+// it.
+#pragma once
+
+#include <weft/sched/strand.hpp>
+
+#include <memory>
+
+namespace weft::sched {
+
+/// The strongest pending right on each object met in one frame: an open-addressing hash table that is emptied
+/// in O(1) by changing the generation. *Thread safety*: one thread at a time.
+class pending_rights {
+ public:
+  void clear() noexcept {
+    used_ = 0;
+    if (++generation_ == 0) {
+      std::fill_n(slots_.get(), mask_ + 1, slot{});
+      generation_ = 1;
+    }
+  }
+  /// Whether a task with this right on `object` must wait for one that was added.
+  bool conflicts(const void* object, access_mode mode) const noexcept {
+    const slot& s = slots_[find(object)];
+    return s.generation == generation_ && conflict(s.mode, mode);
+  }
+  /// Adds a pending right. *Throws*: std::bad_alloc.
+  void add(const void* object, access_mode mode) {
+    slot* s = &slots_[find(object)];
+    if (s->generation != generation_) {
+      if (2 * ++used_ > mask_) {
+        grow();
+        s = &slots_[find(object)];
+      }
+      *s = {object, generation_, mode};
+    } else if (s->mode == access_mode::read) {
+      s->mode = mode;
+    }
+  }
+
+ private:
+  struct slot {
+    const void* object = nullptr;
+    std::uint32_t generation = 0;
+    access_mode mode = access_mode::read;
+  };
+
+  std::size_t find(const void* object) const noexcept {
+    std::size_t i = (reinterpret_cast<std::uintptr_t>(object) >> 3) * 0x9E3779B97F4A7C15ull >> 20;
+    for (i &= mask_; slots_[i].generation == generation_ && slots_[i].object != object;) i = (i + 1) & mask_;
+    return i;
+  }
+  void grow() {
+    const std::size_t size = 2 * (mask_ + 1);
+    auto old = std::make_unique<slot[]>(size);
+    std::swap(old, slots_);
+    const std::size_t old_size = std::exchange(mask_, size - 1) + 1;
+    for (std::size_t i = 0; i < old_size; ++i)
+      if (old[i].generation == generation_) slots_[find(old[i].object)] = old[i];
+  }
+
+  std::size_t mask_ = 63;
+  std::size_t used_ = 0;
+  std::uint32_t generation_ = 1;
+  std::unique_ptr<slot[]> slots_ = std::make_unique<slot[]>(64);
+};
+
+/// Finds the first ready closure, oldest frame first. *Requires*: the caller is alone inside the strand.
+/// *Returns*: null if none was found among the first `reach` closures of each frame.
+/// *Throws*: std::bad_alloc. *Cost*: linear in the closures between the first unfinished one and the one
+/// found. *Source*: the steal of KAAPI (Gautier, Besseron, Pigeon, PASCO'07, section 3.3), from a moving
+/// start.
+inline closure* find_ready(strand& s, pending_rights& pending) {
+  using namespace base;
+  constexpr unsigned reach = 1u << 14;
+  // Acquire, here and below, pairs with the owner's release stores that publish frames and closures.
+  for (frame* f = s.root.child.load(memory_order_acquire); f != nullptr;
+       f = f->child.load(memory_order_acquire)) {
+    if (f->closed.load(memory_order_relaxed)) continue;  // ordered by the entry protocol
+    pending.clear();
+    const auto wait_for = [&pending](const closure& c) {
+      for (unsigned i = 0; i < c.what->objects; ++i) pending.add(c.objects()[i], c.what->modes[i]);
+    };
+    closure* c = f->current.load(memory_order_acquire);
+    if (c != nullptr) {
+      // The owner is at c: running it, or waiting for the thief that does, or just past it. Its children have
+      // their rights from it, so it stands in the way of later closures of this frame only.
+      if (c->state.load(memory_order_acquire) == closure_state::failed) continue;
+      wait_for(*c);
+      c = c->next.load(memory_order_acquire);
+    } else {
+      c = f->scan != nullptr ? f->scan : f->first.load(memory_order_acquire);
+      while (c != nullptr && c->state.load(memory_order_acquire) == closure_state::done) {
+        f->scan = c;
+        c = c->next.load(memory_order_acquire);
+      }
+    }
+    for (unsigned seen = 0; c != nullptr && seen < reach; c = c->next.load(memory_order_acquire), ++seen) {
+      const closure_state state =
+          c->state.load(memory_order_acquire);  // pairs with the exchange in end_stolen
+      if (state == closure_state::done) continue;
+      if (state == closure_state::failed) break;  // everything later is dropped
+      if (state == closure_state::created && !c->local) {
+        bool ready = true;
+        for (unsigned i = 0; ready && i < c->what->objects; ++i)
+          ready = !pending.conflicts(c->objects()[i], c->what->modes[i]);
+        if (ready) return c;
+      }
+      wait_for(*c);
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace weft::sched

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSL-1.0
+// The thief: how it gets into another worker's strand without taxing the owner, and what it takes out.
+#pragma once
+
+#include <weft/sched/waiting.hpp>
+
+namespace weft::sched {
+
+/// Tries every worker once, beginning with a random one.
+inline strand* worker::steal() {
+  auto& all = home_->workers;
+  const std::size_t n = all.size(), start = next_random() % n;
+  for (std::size_t i = 0; i < n; ++i) {
+    worker& victim = *all[(start + i) % n];
+    // Acquire pairs with adopt; the strand is checked again behind its door.
+    if (&victim != this)
+      if (strand* s = victim.running_.load(base::memory_order_acquire))
+        if (strand* got = steal_from_running(*s)) return got;
+    if (strand* got = steal_from_waiting(victim)) return got;
+  }
+  return nullptr;
+}
+
+/// *Returns*: a strand kept for the thief's use, null if there is no memory for one.
+inline strand* worker::spare() noexcept {
+  if (spare_ == nullptr) {
+    try {
+      spare_ = &home_->take_strand();
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  return spare_;
+}
+
+/// Passes by a door that another thief holds, except in the last look before sleep.
+inline bool worker::enter_door(strand& s) noexcept {
+  if (!thorough_) return s.door.try_lock();
+  s.door.lock();
+  return true;
+}
+
+/// Enters a strand that waits: nobody executes it, so its door is enough.
+inline strand* worker::steal_from_waiting(worker& victim) {
+  return victim.waiting_.first_of([this](strand& s) -> strand* {
+    if (s.root.child.load(base::memory_order_relaxed) == nullptr || !enter_door(s)) return nullptr;
+    strand* got = nullptr;
+    if (s.status.load(base::memory_order_relaxed) == strand_status::waiting) {  // ordered by the door
+      count(counter::steal_attempts);
+      got = take_from(s);
+    }
+    s.door.unlock();
+    return got;
+  });
+}
+
+/// Enters a strand that is executed: asks its owner to stand still, or orders itself behind a heavy fence.
+inline strand* worker::steal_from_running(strand& s) {
+  using namespace base;
+  // Relaxed: a first look from outside; what matters is read again inside.
+  if (s.root.child.load(memory_order_relaxed) == nullptr || !enter_door(s)) return nullptr;
+  strand* got = nullptr;
+  if (s.status.load(memory_order_relaxed) == strand_status::running) {  // ordered by the door
+    count(counter::steal_attempts);
+    // The bit comes first, then the number: see attend. Sequentially consistent for the fenced variant of
+    // owner_store.
+    s.attention.fetch_or(thief_inside, memory_order_seq_cst);
+    const std::uint32_t visit =
+        s.entry.load(memory_order_relaxed) + 1;  // only thieves write it, behind the door
+    s.entry.store(visit, memory_order_release);
+    bool answered = false;
+    for (int i = 0; i < 64 && !answered; ++i) {
+      answered = s.answer.load(memory_order_acquire) == visit;  // pairs with the release in attend
+      if (!answered) pause();
+    }
+    if (!answered) {
+      count(counter::barriers);
+      heavy_fence();
+    }
+    got = take_from(s);
+    const bool counted = got != nullptr && got->root.current.load(memory_order_relaxed)->counted;
+    if (counted) s.taken.fetch_add(1, memory_order_relaxed);  // ordered by attention
+    // Release pairs with the acquire in attend and look: the owner sees what was taken.
+    if (got == nullptr) s.attention.fetch_or(hungry, memory_order_release);
+    if (counted) s.attention.fetch_or(took, memory_order_release);
+    s.attention.fetch_and(static_cast<std::uint8_t>(~thief_inside), memory_order_release);
+  }
+  s.door.unlock();
+  return got;
+}
+
+/// Takes a ready closure out. *Requires*: alone inside the strand.
+inline strand* worker::take_from(strand& s) noexcept {
+  strand* const thief = spare();
+  closure* c = nullptr;
+  try {
+    if (thief != nullptr) c = find_ready(s, rights_);
+  } catch (const std::bad_alloc&) {  // no memory to search: nothing found
+  }
+  if (c == nullptr) return nullptr;
+  spare_ = nullptr;
+  // Relaxed: the owner sees it behind the entry protocol, other thieves behind the door.
+  c->state.store(closure_state::stolen, base::memory_order_relaxed);
+  count(counter::steals);
+  thief->victim = &s;
+  thief->root.current.store(c, base::memory_order_relaxed);           // published by the door in adopt
+  engine::join_run(*thief, *s.run.load(base::memory_order_relaxed));  // constant while the strand is in use
+  begin(*thief);
+  adopt(*thief);
+  return thief;
+}
+
+/// Asks every worker for stealable closures.
+inline void worker::announce_hunger() noexcept {
+  for (auto& victim : home_->workers) {
+    strand* s = victim->running_.load(base::memory_order_acquire);  // pairs with adopt
+    // A strand that meanwhile runs for somebody else is only asked to make closures that nobody needs.
+    if (s != nullptr && (s->attention.load(base::memory_order_relaxed) & hungry) == 0)
+      s->attention.fetch_or(hungry, base::memory_order_release);
+  }
+}
+
+}  // namespace weft::sched

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSL-1.0
+// One sequential flow of tasks: its stack of frames, its memory, and the door by which thieves enter.
+#pragma once
+
+#include <weft/base/contract.hpp>
+#include <weft/base/spin.hpp>
+#include <weft/context/stack_pointer.hpp>
+#include <weft/sched/frame.hpp>
+#include <weft/sched/handed_on.hpp>
+
+#include <chrono>
+#include <cstdint>
+
+namespace weft::sched {
+
+class worker;
+struct run_state;
+struct context_slot;
+struct strand;
+
+/// Looks of the owner at strand::attention end here. Any bit sends the owner off its fast path.
+enum attention_bits : std::uint8_t {
+  thief_inside = 1,  ///< a thief is in, or coming in: wait until it has left
+  hungry = 2,        ///< a thief found nothing: make stealable closures
+  took = 4,          ///< a thief took a closure that was counted as surplus
+  stop_asked = 8,    ///< the run of this strand was stopped
+};
+
+/// idle: in the pool. running: a worker executes it. waiting: it needs a stolen closure to end first.
+enum class strand_status : std::uint8_t { idle, running, waiting };
+
+/// Stronger than [[likely]], which loses against the compiler's belief that recursive calls are rare.
+WEFT_ALWAYS_INLINE bool likely(bool b) noexcept { return __builtin_expect_with_probability(b, 1, 0.99999); }
+
+/// The value of strand::limit that sends every fork and sync off the fast path.
+inline constexpr std::uintptr_t no_inlining = UINTPTR_MAX;
+
+/// A strand (KAAPI's thread). Never freed before its engine, so stale pointers to it are harmless.
+///
+/// Who may touch it when:
+///  1. The first group belongs to the owner: the worker that executes it or, while it waits, whoever ends the
+///     awaited closure.
+///  2. `attention` is set by anybody, cleared by the owner (and `thief_inside` by the thief that set it).
+///  3. `status` and what follows change under `door`; a thief holds `door` as long as it is inside.
+///  4. A thief inside a running strand has moreover made sure that the owner sees `thief_inside` at its next
+///  look:
+///     the owner answered (`answer` equals `entry`), or a heavy fence lies between. Owners look after
+///     claiming a closure and after popping a frame, before they rely on the one or reuse the other
+///     (sched/README.md).
+struct alignas(64) strand {
+  constexpr explicit strand(std::uint8_t bits = 0) noexcept : attention(bits) {}
+
+  std::uintptr_t limit = no_inlining;  ///< lowest stack address at which fork may still run the task at once
+  base::atomic<std::uint8_t> attention;
+  bool started = false;  ///< its own closure has begun
+  bool garbage = false;  ///< objects were not released in order: inlined tasks clean up behind themselves
+  std::uint32_t surplus = 0;         ///< stealable closures left for thieves, as far as the owner knows
+  std::uint32_t wanted_surplus = 0;  ///< 0: there is no other worker
+  std::uintptr_t inline_limit = no_inlining;  ///< `limit` while inlining is allowed, on this context's stack
+  arena objects;
+  cleanup* cleanups = nullptr;
+  frame* floor = nullptr;  ///< the frame that contains the running body's own closure
+  frame* top = nullptr;    ///< the innermost frame; equal to floor if the running body has deferred nothing
+  arena closures;
+  worker* executor = nullptr;
+  std::uint64_t deferred = 0;              ///< closures made since the worker last counted them
+  const char* inline_name = nullptr;       ///< name of the innermost named task that runs inside fork
+  std::chrono::nanoseconds last_offer{0};  ///< when sleepers were last told of this strand
+#if WEFT_CHECKED
+  handed_on handed;  ///< what the running body has handed on
+#endif
+  late_exception thrown;  ///< what a drained frame leaves to the sync or the strand's end
+  frame root;             ///< holds the one closure this strand was made for
+
+  alignas(64) base::spin_lock door;
+  base::atomic<strand_status> status{strand_status::idle};
+  base::atomic<std::uint32_t> entry{0};   ///< number of the thief's visit
+  base::atomic<std::uint32_t> answer{0};  ///< number of the visit the owner knows of
+  base::atomic<std::uint32_t> taken{0};   ///< surplus closures taken since the owner looked
+  base::atomic<run_state*> run{nullptr};
+  strand* victim = nullptr;           ///< whose closure this strand executes; null for the root of a run
+  context_slot* suspended = nullptr;  ///< the stack on which its body waits; null: it waits as data
+  worker* waiting_at = nullptr;       ///< whose list of waiting strands it is in
+  strand* next = nullptr;             ///< in that list, or in a pool or queue
+  strand* previous = nullptr;
+
+  /// Whether a fork may run its task at once: nothing pending in the frame, enough surplus, stack left.
+  WEFT_ALWAYS_INLINE bool may_inline() const noexcept {
+    // Relaxed: whoever sets a bit needs only that it is seen soon; off the fast path it is read with acquire.
+    return likely(attention.load(base::memory_order_relaxed) == 0) &&
+           likely(context::stack_pointer() > limit);
+  }
+  /// Whether the running body has deferred closures that have not all ended.
+  bool pending() const noexcept { return top != floor; }
+  bool pending_at_root() const noexcept { return top != &root; }
+  /// Sets `limit` for a body that has nothing pending.
+  void restore_limit() noexcept {
+    limit = surplus >= wanted_surplus && !garbage ? inline_limit : no_inlining;
+  }
+  /// Notes that an object was not released in order, so that forks release the objects of the tasks they run.
+  void leave_garbage() noexcept {
+    garbage = true;
+    limit = no_inlining;
+  }
+  object_mark mark() const noexcept { return {objects.mark(), cleanups}; }
+};
+
+/// Whether the running body has forked a task with an access on the object that may not have ended.
+WEFT_COLD inline bool may_be_accessed(const strand& s, const void* object) noexcept {
+  if (!s.pending()) return false;
+  // Relaxed: the owner reads links that it wrote itself.
+  for (const closure* c = s.top->first.load(base::memory_order_relaxed); c != nullptr;
+       c = c->next.load(base::memory_order_relaxed))
+    for (std::size_t i = 0; i < c->what->objects; ++i)
+      if (c->objects()[i] == object) return true;
+  return false;
+}
+
+/// Destroys the objects registered since the mark was taken and releases their memory.
+WEFT_COLD inline void run_cleanups(strand& s, cleanup* down_to) noexcept {
+  while (s.cleanups != down_to) {
+    cleanup* c = s.cleanups;
+    s.cleanups = c->below;
+    if (c->constructed) c->destroy(*c);
+  }
+}
+
+WEFT_ALWAYS_INLINE void release_objects(strand& s, const object_mark& m) noexcept {
+  if (s.cleanups != m.cleanups) [[unlikely]]
+    run_cleanups(s, m.cleanups);
+  s.objects.release_to(m.memory);
+}
+
+}  // namespace weft::sched

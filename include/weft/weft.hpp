@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: BSL-1.0
+// Everything of weft but what needs MPI.
+#pragma once
+
+#include <weft/flow/runtime.hpp>
+#include <weft/flow/this_task.hpp>
+#include <weft/version.hpp>

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSL-1.0
+// Memory runs out: the n-th allocation fails, for every n, once and from then on.
+#include "fault/waiting.hpp"
+#include "support/catch.hpp"
+#include "support/tracked.hpp"
+
+#include <weft/weft.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <vector>
+
+namespace {
+
+/// Which allocations fail. All relaxed: the main thread sets them while no worker is busy, and the order in
+/// which threads take numbers does not matter.
+std::atomic<bool> armed{false}, persistent{false};
+std::atomic<long> until_failure{0}, fired{0}, blocks{0};
+
+bool fails_now() {
+  if (!armed.load(std::memory_order_relaxed)) return false;
+  const long left = until_failure.fetch_sub(1, std::memory_order_relaxed);
+  if (left > 0 || (left < 0 && !persistent.load(std::memory_order_relaxed))) return false;
+  fired.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+[[maybe_unused]] void* allocate(std::size_t size, std::size_t alignment) {
+  if (fails_now()) throw std::bad_alloc();
+  void* const p = std::aligned_alloc(alignment, (size + alignment) / alignment * alignment);
+  if (p == nullptr) throw std::bad_alloc();
+  blocks.fetch_add(1, std::memory_order_relaxed);
+  return p;
+}
+
+[[maybe_unused]] void release(void* p) {
+  if (p != nullptr) blocks.fetch_sub(1, std::memory_order_relaxed);
+  std::free(p);
+}
+
+}  // namespace
+
+#ifdef WEFT_TEST_THREAD_SANITIZER  // it has replacements of its own
+constexpr bool replaced = false;
+#else
+constexpr bool replaced = true;
+
+void* operator new(std::size_t n) { return allocate(n, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
+void* operator new(std::size_t n, std::align_val_t a) { return allocate(n, static_cast<std::size_t>(a)); }
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(n);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+void operator delete(void* p) noexcept { release(p); }
+void operator delete(void* p, std::size_t) noexcept { release(p); }
+void operator delete(void* p, std::align_val_t) noexcept { release(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { release(p); }
+#endif
+
+namespace {
+
+/// Runs f with the first, the second, ... allocation failing until a run has no failure; `check` follows each
+/// and is told how many more blocks there are than before. Returns how many allocations were made to fail.
+template <class F, class C>
+long fail_each(bool from_then_on, F&& f, C&& check) {
+  for (long n = 0;; ++n) {
+    INFO("allocation " << n << (from_then_on ? " and all after it" : ""));
+    fired = 0;
+    until_failure = n;
+    persistent = from_then_on;
+    bool right = false, reported = false;
+    const long before = blocks;
+    armed = true;
+    try {
+      right = f();
+    } catch (const std::bad_alloc&) {
+      reported = true;
+    } catch (const std::exception&) {  // the library's own error, or the system's
+      reported = true;
+    }
+    armed = false;
+    const long left = blocks - before;
+    CHECK((right || reported));
+    CHECK((right || fired > 0));
+    CHECK(weft_test::tracked::alive == 0);
+    check(left);
+    if (fired == 0) return n;
+  }
+}
+
+/// Closures, results, shared objects, a wide frame, and a waiting body.
+bool workload(weft::runtime& rt) {
+  long sum = 0;
+  rt.run([&sum] {
+    weft::shared<weft_test::tracked> a(weft_test::tracked(1)), b;
+    weft::shared<long> count(0L);
+    for (long i = 0; i < 3000; ++i) weft::fork([](long& v) { ++v; }, weft::update(count));
+    weft::fork([](const weft_test::tracked& from, weft_test::tracked& to) { to = from; }, weft::read(a),
+               weft::write(b));
+    auto f = weft::fork(weft_test::fib, 12L);
+    weft::sync();
+    sum = count.get() + f.get() + b.get().value;
+  });
+  return sum == 3000 + 144 + 1;
+}
+
+}  // namespace
+
+TEST_CASE("an allocation may fail while a runtime is made, used and destroyed") {
+  if (!replaced) return;
+  for (const bool from_then_on : {false, true})
+    for (const unsigned workers : {1u, 3u}) {
+      weft_test::tracked::reset();
+      const auto everything = [=] {
+        weft::runtime rt({.workers = workers, .inlining = workers == 1});
+        return workload(rt);
+      };
+      REQUIRE(everything());  // what is made once per process is made now
+      const long points = fail_each(from_then_on, everything, [](long left) { CHECK(left == 0); });
+      std::printf("%u workers, %s: %ld allocations failed\n", workers, from_then_on ? "persistent" : "once",
+                  points);
+      CHECK(points >= 15);
+    }
+}
+
+TEST_CASE("an allocation may fail during a run; the runtime stays usable") {
+  if (!replaced) return;
+  for (const bool from_then_on : {false, true})
+    for (const unsigned workers : {1u, 3u}) {
+      weft_test::tracked::reset();
+      long points = 0;
+      for (const bool inlining : {true, false}) {
+        weft::runtime rt({.workers = workers, .inlining = inlining});
+        points +=
+            fail_each(from_then_on, [&] { return workload(rt); }, [&](long) { CHECK(weft_test::works(rt)); });
+      }
+      std::printf("%u workers, %s, in a run: %ld allocations failed\n", workers,
+                  from_then_on ? "persistent" : "once", points);
+      CHECK(points >= 4);
+    }
+}
+
+TEST_CASE("an allocation of a task's own may fail") {
+  if (!replaced) return;
+  weft::runtime rt({.workers = 2});
+  const long points = fail_each(
+      false,
+      [&] {
+        long seen = 0;
+        rt.run([&] {
+          weft::shared<std::vector<long>> v;
+          weft::fork([](std::vector<long>& out) { out.assign(100, 1); }, weft::write(v));
+          weft::fork([&](const std::vector<long>& in) { seen = static_cast<long>(in.size()); },
+                     weft::read(v));
+        });
+        return seen == 100;
+      },
+      [&](long) { CHECK(weft_test::works(rt)); });
+  CHECK(points >= 1);
+}

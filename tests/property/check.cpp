@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSL-1.0
+// Comparison, explanation and last words.
+#include "check.hpp"
+
+#include "execute.hpp"
+#include "interpret.hpp"
+#include "shrink.hpp"
+#include "support/environment.hpp"
+#include "support/watchdog.hpp"
+#include "value.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <sstream>
+
+namespace property {
+namespace {
+
+std::string own_path() {
+  char path[4096] = {};
+  const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+  return n > 0 ? path : "property";
+}
+
+std::string compare(const program& p, const expectation& want, const observation& got) {
+  std::ostringstream out;
+  out << std::hex;
+  if (!got.other.empty())
+    out << "run threw '" << got.other << "', a type no task throws";
+  else if (got.exception != want.exception)
+    out << "the exception is 0x" << got.exception << ", serially 0x" << want.exception << " (0: none)";
+  else if (want.exception == 0 && got.value != want.value)
+    out << "run returned 0x" << got.value << ", serially 0x" << want.value;
+  if (!out.str().empty()) return out.str();
+  for (std::size_t i = 0; i < p.objects.size(); ++i)
+    if (want.objects[i].known && got.objects[i].value != want.objects[i].value) {
+      out << 'x' << i << " is 0x" << got.objects[i].value << ", serially 0x" << want.objects[i].value;
+      return out.str();
+    }
+  out << std::dec;
+  for (std::size_t i = 0; i < want.tasks.size(); ++i) {
+    const int n = got.ran[i];
+    const runs may = want.tasks[i];
+    if (may == runs::once ? n == 1 : may == runs::never ? n == 0 : n <= 1) continue;
+    out << "task " << i << " ran " << n << " times, it should have run "
+        << (may == runs::once    ? "once"
+            : may == runs::never ? "never"
+                                 : "at most once");
+    return out.str();
+  }
+  if (got.wrong_tokens != 0) return "a task did not get the argument it was forked with";
+  if (got.wrong_names != 0) return "a task did not see the name it was forked with";
+  return {};
+}
+
+std::string once(weft::runtime& rt, const program& p, const expectation& want, const setup& how, bool alone) {
+  const long before = counted::live(), corrupt = counted::corrupt();
+  std::string text =
+      compare(p, want, how.seed % 2 == 0 ? execute_plain(rt, p, want) : execute_counted(rt, p, want));
+  if (!text.empty() || !alone) return text;
+  if (counted::live() != before)
+    return std::to_string(counted::live() - before) + " instances of values or exceptions are left";
+  return counted::corrupt() != corrupt ? "a value was used before its construction or after its destruction"
+                                       : "";
+}
+
+char command_text[1024] = "";
+timer_t clock_id;
+bool has_clock = false;
+
+void print_command() {
+  const char text[] = "the program that was running; to repeat it:\n  ";
+  [[maybe_unused]] ssize_t n = write(STDERR_FILENO, text, sizeof text - 1);
+  n = write(STDERR_FILENO, command_text, std::strlen(command_text));
+}
+
+void on_fault(int signal) {
+  print_command();
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+void on_time(int) {
+  const char text[] = "hang: one random program exceeds its time limit\n";
+  [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, text, sizeof text - 1);
+  for (weft_test::dumper d : weft_test::detail::dumpers)
+    if (d != nullptr && d != print_command) d();
+  std::abort();  // on_fault prints the command
+}
+
+struct taken_signal {
+  int number;
+  void (*handler)(int);
+  struct sigaction before = {};
+};
+taken_signal taken[] = {{SIGVTALRM, on_time}, {SIGABRT, on_fault}, {SIGSEGV, on_fault}};
+
+void set_clock(unsigned seconds) {
+  if (!has_clock) return;
+  itimerspec t{};
+  t.it_value.tv_sec = seconds;
+  timer_settime(clock_id, 0, &t, nullptr);
+}
+
+}  // namespace
+
+weft::runtime_options setup::options() const {
+  weft::runtime_options o;
+  o.workers = workers;
+  o.inlining = inlining;
+  o.surplus = surplus;
+  o.spin = std::chrono::microseconds(spin);
+  return o;
+}
+
+std::string setup::command() const {
+  std::ostringstream out;
+  out << "WEFT_TEST_ONLY=" << seed << " WEFT_TEST_WORKERS=" << workers << " WEFT_TEST_INLINING=" << inlining
+      << " WEFT_TEST_SURPLUS=" << surplus << " WEFT_TEST_SPIN=" << spin
+      << (planted ? " WEFT_TEST_PLANT=1" : "") << " '" << own_path() << "' 'one program'";
+  return out.str();
+}
+
+std::string difference(weft::runtime& rt, const program& p, const setup& how, bool alone) {
+  return once(rt, p, interpret(p, how.planted), how, alone);
+}
+
+std::string explain(weft::runtime& rt, const program& p, const setup& how, const std::string& first) {
+  std::string last = first;
+  int tries = 1;
+  const auto fails = [&](const program& q) {
+    set_clock(60 * weft_test::scale());
+    const expectation want = interpret(q, how.planted);
+    for (int i = 0; i < tries; ++i) {
+      const std::string text = once(rt, q, want, how, true);
+      if (text.empty()) continue;
+      last = text;
+      return true;
+    }
+    return false;
+  };
+  int again = 0, rounds = 0;  // how often it fails says how often to try a smaller one
+  for (tries = 1; rounds < 40; ++rounds) again += fails(p);
+  tries = again == 0 ? 200 : 1 + 4 * rounds / again;
+  const program small = shrink(p, fails, std::chrono::seconds(20));
+  std::ostringstream out;
+  out << first << "\nseed " << how.seed << ", " << how.workers << " workers, inlining " << how.inlining
+      << ", surplus " << how.surplus << ", spin " << how.spin << ", values "
+      << (how.seed % 2 == 0 ? "plain" : "counted") << "\nshrunk from size " << size(p) << " to "
+      << size(small) << ", where " << last << ":\n"
+      << print(small) << "to repeat it:\n  " << how.command() << '\n';
+  return out.str();
+}
+
+last_words::last_words() {
+  static const bool registered = (weft_test::on_hang(print_command), true);
+  static_cast<void>(registered);
+  sigevent event{};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGVTALRM;
+  has_clock = timer_create(CLOCK_MONOTONIC, &event, &clock_id) == 0;
+  for (taken_signal& t : taken) {
+    struct sigaction ours = {};
+    ours.sa_handler = t.handler;
+    ours.sa_flags = SA_ONSTACK;
+    sigaction(t.number, &ours, &t.before);
+  }
+}
+
+last_words::~last_words() {
+  if (has_clock) timer_delete(clock_id);
+  has_clock = false;
+  for (const taken_signal& t : taken) sigaction(t.number, &t.before, nullptr);
+}
+
+void last_words::now(const setup& how) {
+  const std::string text = how.command() + '\n';
+  std::strncpy(command_text, text.c_str(), sizeof command_text - 1);
+  set_clock(20 * weft_test::scale());
+}
+
+}  // namespace property

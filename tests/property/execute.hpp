@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a run of a random program on the library shows.
+#pragma once
+
+#include "interpret.hpp"
+#include "program.hpp"
+
+#include <weft/weft.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace property {
+
+struct observation {
+  std::vector<cell> objects{};       // those of the whole program; known: the library was asked for the value
+  std::vector<unsigned char> ran{};  // how often each task ran, by id
+  std::uint64_t exception = 0;       // constant of the exception that left run, 0 if none did
+  std::string other{};               // what() of an exception that no task of the program threw
+  std::uint64_t value = 0;           // what the root returned
+  int wrong_names = 0;               // times a task did not see the name it was forked with
+  int wrong_tokens = 0;              // tasks that did not get the argument they were forked with
+};
+
+/// Runs p with values that are plain words. Reads only the objects that `expected` knows.
+observation execute_plain(weft::runtime& rt, const program& p, const expectation& expected);
+
+/// The same with values whose instances are counted.
+observation execute_counted(weft::runtime& rt, const program& p, const expectation& expected);
+
+/// How often each way of launching a task was used by this process, and its name.
+struct usage {
+  const char* pattern;
+  std::uint64_t times;
+};
+std::vector<usage> launches();
+
+}  // namespace property

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSL-1.0
+// The oracle: runs a random program serially. It uses nothing of the library.
+#pragma once
+
+#include "program.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace property {
+
+/// How often a task may run.
+enum class runs : unsigned char { once, at_most_once, never };
+
+struct cell {
+  std::uint64_t value = 0;
+  bool known = false;  // false: empty, or it depends on when an exception was noticed
+};
+
+/// What a correct run shows.
+struct expectation {
+  std::vector<cell> objects{};  // by name
+  std::vector<runs> tasks{};    // by id
+  std::uint64_t exception = 0;  // constant of the exception that leaves run, 0 if none does
+  std::uint64_t value = 0;      // accumulator of the root if no exception leaves it
+  int caught = 0;               // exceptions that a catching sync stopped
+};
+
+/// Serial elision: a fork is a call. A task throws into its parent, whose body goes on to its next sync; what
+/// happens in between is marked unknown, because it may or may not happen. `planted` makes the oracle wrong.
+expectation interpret(const program& p, bool planted = false);
+
+}  // namespace property

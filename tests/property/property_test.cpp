@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSL-1.0
+// Random data-flow programs give on the library what a sequential interpreter gives.
+#include "check.hpp"
+#include "execute.hpp"
+#include "generate.hpp"
+#include "interpret.hpp"
+#include "shrink.hpp"
+#include "support/catch.hpp"
+#include "support/environment.hpp"
+#include "support/random.hpp"
+#include "support/record.hpp"
+
+#include <weft/weft.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace property;
+
+namespace {
+
+std::uint64_t number(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text != nullptr ? std::strtoull(text, nullptr, 0) : otherwise;
+}
+
+/// Fails the test case with a report whose lines stay as they are, so that the command in it can be copied.
+void fail_with(const std::string& report) {
+  std::fprintf(stderr, "%s\n", report.c_str());
+  FAIL(report.substr(0, report.find('\n')) << " (report on the standard error stream)");
+}
+
+std::uint64_t programs() {
+  return number("WEFT_TEST_PROGRAMS", (weft_test::long_run() ? 200000u : 8000u) / weft_test::scale() + 1);
+}
+
+void add(weft::counters& sum, const weft::counters& c) {
+  sum.deferred += c.deferred;
+  sum.inlined += c.inlined;
+  sum.steals += c.steals;
+  sum.parkings += c.parkings;
+  sum.suspensions += c.suspensions;
+  sum.dropped += c.dropped;
+}
+
+/// Options of one batch. Every count of workers gets every combination in the long run.
+setup options_for(std::uint64_t batch, unsigned workers, bool planted = false) {
+  weft_test::random dice(batch * 64 + workers);
+  static constexpr unsigned spins[] = {0, 20, 100};
+  setup how;
+  how.workers = workers;
+  how.inlining = !dice.one_in(4);
+  how.surplus = static_cast<unsigned>(dice.below(9));
+  how.spin = spins[dice.below(3)];
+  how.planted = planted;
+  return how;
+}
+
+struct result {
+  std::uint64_t compared = 0, threw = 0;
+  weft::counters sum{};
+  std::string failure{};
+};
+
+/// Runs the programs of `count` seeds from `first` on, each with every number of workers.
+void run_block(std::uint64_t first, std::uint64_t count, result& r) {
+  constexpr std::uint64_t per_runtime = 20;
+  last_words words;
+  for (std::uint64_t batch = 0; batch < count; batch += per_runtime)
+    for (const unsigned workers : {1u, 2u, 3u, 4u, 8u, 16u}) {
+      setup how = options_for(first + batch, workers);
+      weft::runtime rt(how.options());
+      for (std::uint64_t i = batch; i < std::min(count, batch + per_runtime); ++i) {
+        how.seed = first + i;
+        words.now(how);
+        const program p = generate(how.seed);
+        const std::string text = difference(rt, p, how);
+        ++r.compared;
+        r.threw += interpret(p).exception != 0;
+        if (text.empty()) continue;
+        r.failure = explain(rt, p, how, text);
+        return;
+      }
+      add(r.sum, rt.counters());
+    }
+}
+
+}  // namespace
+
+TEST_CASE("random programs give what the serial program gives") {
+  result r;
+  run_block(1, programs() / 2, r);  // always the same ones
+  if (r.failure.empty()) run_block(weft_test::seed(), programs() - programs() / 2, r);
+  if (!r.failure.empty()) fail_with(r.failure);
+  std::printf(
+      "%llu runs compared, %llu with an exception; deferred %llu, inlined %llu, steals %llu, parkings %llu, "
+      "suspensions %llu, dropped %llu\n",
+      static_cast<unsigned long long>(r.compared), static_cast<unsigned long long>(r.threw),
+      static_cast<unsigned long long>(r.sum.deferred), static_cast<unsigned long long>(r.sum.inlined),
+      static_cast<unsigned long long>(r.sum.steals), static_cast<unsigned long long>(r.sum.parkings),
+      static_cast<unsigned long long>(r.sum.suspensions), static_cast<unsigned long long>(r.sum.dropped));
+  CHECK(r.compared >= programs() * 6);
+  CHECK(r.threw > 0);
+  CHECK(r.sum.deferred > 0);
+  CHECK(r.sum.inlined > 0);
+  CHECK(r.sum.steals > 0);
+  CHECK(r.sum.parkings > 0);
+  CHECK(r.sum.suspensions > 0);
+  CHECK(r.sum.dropped > 0);
+  for (const usage& u : launches()) {
+    INFO("pattern '" << u.pattern << "'");
+    CHECK(u.times > 0);
+  }
+}
+
+TEST_CASE("random programs of several callers do not disturb each other") {
+  constexpr unsigned callers = 4;
+  const std::uint64_t each = programs() / 8 + 1;
+  for (const unsigned workers : {2u, 4u}) {
+    const setup options = options_for(workers, workers);
+    weft::runtime rt(options.options());
+    weft_test::record<std::string> failures;
+    std::vector<std::thread> threads;
+    for (unsigned c = 0; c < callers; ++c)
+      threads.emplace_back([&, c] {
+        setup how = options;
+        for (std::uint64_t i = 0; i < each; ++i) {
+          how.seed = weft_test::seed() + 1000000 * (c + 1) + i;
+          const std::string text = difference(rt, generate(how.seed), how, false);
+          if (!text.empty())
+            failures.add(text + "\nwith other callers beside it; alone:\n  " + how.command());
+        }
+      });
+    for (std::thread& t : threads) t.join();
+    for (const std::string& f : failures.entries()) fail_with(f);
+  }
+}
+
+TEST_CASE("generated programs are legal, varied, and the same for the same seed") {
+  std::uint64_t threw = 0, caught = 0, tasks = 0, never = 0, known = 0, unknown = 0;
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    const program p = generate(seed);
+    REQUIRE(print(p) == print(generate(seed)));
+    program again = p;
+    legalise(again);
+    REQUIRE(print(p) == print(again));
+    expectation e;
+    REQUIRE_NOTHROW(e = interpret(p));  // it throws if the program reads a value that is not determined
+    threw += e.exception != 0;
+    caught += static_cast<std::uint64_t>(e.caught);
+    for (const runs r : e.tasks) {
+      tasks += r == runs::once;
+      never += r == runs::never;
+    }
+    for (std::size_t i = 0; i < p.objects.size(); ++i) ++(e.objects[i].known ? known : unknown);
+  }
+  std::printf(
+      "2000 programs: %llu throw, %llu exceptions caught, %llu tasks, %llu must not run, %llu of %llu "
+      "objects compared\n",
+      static_cast<unsigned long long>(threw), static_cast<unsigned long long>(caught),
+      static_cast<unsigned long long>(tasks), static_cast<unsigned long long>(never),
+      static_cast<unsigned long long>(known), static_cast<unsigned long long>(known + unknown));
+  CHECK(threw > 100);
+  CHECK(caught > 100);
+  CHECK(tasks > 20000);
+  CHECK(known > unknown);
+}
+
+TEST_CASE("a wrong oracle is noticed, shrunk, and repeated by the printed command") {
+  setup how;
+  how.workers = 2;
+  how.planted = true;
+  weft::runtime rt(how.options());
+  std::string text;
+  program p;
+  for (how.seed = 1; text.empty(); ++how.seed) {
+    p = generate(how.seed);
+    if (size(p) < 100) continue;  // so that there is something to shrink
+    text = difference(rt, p, how);
+    if (!text.empty()) break;
+  }
+  const std::string report = explain(rt, p, how, text);
+  INFO(report);
+  const program small =
+      shrink(p, [&](const program& q) { return !difference(rt, q, how).empty(); }, std::chrono::seconds(20));
+  CHECK(size(small) <= 12);
+  const std::size_t at = report.rfind("to repeat it:\n  ");
+  REQUIRE(at != std::string::npos);
+  std::string command = report.substr(at + 16);
+  command.erase(command.find('\n'));
+  std::string output;
+  std::FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  char part[4096];
+  for (std::size_t n = 0; (n = std::fread(part, 1, sizeof part, pipe)) > 0;) output.append(part, n);
+  CHECK(pclose(pipe) != 0);
+  CHECK_THAT(output, weft_test::contains("seed " + std::to_string(how.seed)));
+  CHECK_THAT(output, weft_test::contains(text));
+}
+
+// What the printed command runs: one seed, many times, with the options of the failure.
+TEST_CASE("one program", "[.]") {
+  setup how;
+  how.seed = number("WEFT_TEST_ONLY", weft_test::seed());
+  how.workers = static_cast<unsigned>(number("WEFT_TEST_WORKERS", 2));
+  how.inlining = number("WEFT_TEST_INLINING", 1) != 0;
+  how.surplus = static_cast<unsigned>(number("WEFT_TEST_SURPLUS", 4));
+  how.spin = static_cast<unsigned>(number("WEFT_TEST_SPIN", 100));
+  how.planted = number("WEFT_TEST_PLANT", 0) != 0;
+  const std::uint64_t times = number("WEFT_TEST_REPEAT", 1000);
+  last_words words;
+  weft::runtime rt(how.options());
+  const program p = generate(how.seed);
+  for (std::uint64_t i = 0; i < times; ++i) {
+    words.now(how);
+    const std::string text = difference(rt, p, how);
+    if (!text.empty()) fail_with(explain(rt, p, how, text));
+  }
+}

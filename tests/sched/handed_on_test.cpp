@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSL-1.0
+// Checked builds, the log of rights handed on: what is a violation, what is not, and what is said then.
+#include "support/catch.hpp"
+#include "support/child.hpp"
+
+#include <weft/sched/handed_on.hpp>
+
+#include <string>
+
+using weft::sched::access_mode;
+using weft::sched::handed_on;
+
+namespace {
+
+/// What the program says when `use` of `object` is a violation; empty if it is none.
+std::string objection(const handed_on& log, const void* object, access_mode use,
+                      const char* parent = "parent") {
+  const auto child = weft_test::run_in_child([&] { log.check(object, use, parent); });
+  return child.aborted() ? child.output : std::string(child.exit_code == 0 ? "" : "ended strangely");
+}
+
+}  // namespace
+
+TEST_CASE("an empty log objects to nothing") {
+  const handed_on log;
+  int x = 0;
+  log.check(&x, access_mode::update, "parent");
+  log.check(nullptr, access_mode::read, nullptr);
+  SUCCEED();
+}
+
+TEST_CASE("both tasks, both rights and the remedy are named") {
+  handed_on log;
+  int x = 0, y = 0;
+  log.note(&y, access_mode::read, "other");
+  log.note(&x, access_mode::write, "child");
+  CHECK(objection(log, &x, access_mode::read) ==
+        "weft: task 'parent' reads an object after it handed on the right to change it to task 'child'; call "
+        "weft::sync() first\n");
+  CHECK(
+      objection(log, &x, access_mode::update) ==
+      "weft: task 'parent' changes an object after it handed on the right to change it to task 'child'; call "
+      "weft::sync() first\n");
+  CHECK(objection(log, &y, access_mode::update) ==
+        "weft: task 'parent' changes an object after it handed on the right to read it to task 'other'; call "
+        "weft::sync() first\n");
+  CHECK(objection(log, &y, access_mode::update, nullptr).starts_with("weft: task 'task' changes"));
+}
+
+TEST_CASE("a use is a violation exactly where the rights conflict") {
+  int x = 0;
+  for (const access_mode given : {access_mode::read, access_mode::write, access_mode::update})
+    for (const access_mode use : {access_mode::read, access_mode::write, access_mode::update}) {
+      handed_on log;
+      log.note(&x, given, "child");
+      CHECK(objection(log, &x, use).empty() == !weft::sched::conflict(given, use));
+    }
+}
+
+TEST_CASE("of several rights on an object each counts") {
+  handed_on log;
+  int x = 0;
+  log.note(&x, access_mode::read, "reader");
+  log.note(&x, access_mode::write, "writer");
+  CHECK_THAT(objection(log, &x, access_mode::read), weft_test::contains("'writer'"));
+  CHECK_THAT(objection(log, &x, access_mode::update), weft_test::contains("'reader'"));
+}
+
+TEST_CASE("sync restores full use of what this body handed on") {
+  handed_on log;
+  int x = 0;
+  log.note(&x, access_mode::write, "child");
+  log.forget_children();
+  CHECK(objection(log, &x, access_mode::update).empty());
+  log.note(&x, access_mode::write, "second");
+  CHECK_THAT(objection(log, &x, access_mode::update), weft_test::contains("'second'"));
+}
+
+TEST_CASE("bodies inside bodies have logs of their own") {
+  handed_on log;
+  int outer = 0, inner = 0;
+  log.note(&outer, access_mode::write, "outer child");
+  const std::size_t mark = log.enter_body();
+  CHECK(
+      objection(log, &outer, access_mode::update).empty());  // the child that runs inside fork has the right
+  log.note(&inner, access_mode::write, "inner child");
+  log.note(&outer, access_mode::read, "grandchild");
+  CHECK_FALSE(objection(log, &outer, access_mode::update).empty());
+  const std::size_t second = log.enter_body();
+  CHECK(objection(log, &inner, access_mode::update).empty());
+  log.leave_body(second);
+  CHECK_THAT(objection(log, &inner, access_mode::read), weft_test::contains("'inner child'"));
+  log.forget_children();  // a sync of the inner body
+  CHECK(objection(log, &inner, access_mode::read).empty());
+  log.note(&inner, access_mode::write, "again");
+  log.leave_body(mark);
+  CHECK(objection(log, &inner, access_mode::read).empty());
+  CHECK_THAT(objection(log, &outer, access_mode::read), weft_test::contains("'outer child'"));
+}
+
+TEST_CASE("an object that has ended is forgotten, others are not") {
+  handed_on log;
+  int x = 0, y = 0;
+  log.note(&x, access_mode::write, "first");
+  log.note(&y, access_mode::write, "second");
+  log.note(&x, access_mode::read, "third");
+  log.forget_object(&x);
+  CHECK(objection(log, &x, access_mode::update).empty());
+  CHECK_FALSE(objection(log, &y, access_mode::update).empty());
+}

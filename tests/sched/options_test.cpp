@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSL-1.0
+// Options: what is refused, in whose name, and what the environment overrides.
+#include "support/catch.hpp"
+#include "support/environment.hpp"
+
+#include <weft/sched/checked_options.hpp>
+
+#include <chrono>
+#include <climits>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+
+using std::chrono::microseconds;
+using weft::runtime_options;
+using weft::sched::checked_options;
+using weft::sched::option_limits;
+using weft_test::contains;
+using weft_test::scoped_variable;
+
+namespace {
+
+/// None of the library's variables is set while this lives, whatever the tests were called with.
+struct clean_environment {
+  std::deque<scoped_variable> hidden;
+  clean_environment() {
+    for (const auto& v : weft::base::environment_table)
+      hidden.emplace_back(std::string(v.name).c_str(), nullptr);
+  }
+};
+
+/// The text of the option_error for these options; empty if there is none.
+std::string refusal(const runtime_options& o) {
+  try {
+    checked_options(o);
+  } catch (const weft::option_error& e) {
+    return e.what();
+  }
+  return {};
+}
+
+/// The text of the option_error for the default options with this variable.
+std::string refusal(const char* variable, const char* text) {
+  const scoped_variable set(variable, text);
+  return refusal(runtime_options{});
+}
+
+runtime_options with(const char* variable, const char* text, const runtime_options& o = {}) {
+  const scoped_variable set(variable, text);
+  return checked_options(o);
+}
+
+}  // namespace
+
+TEST_CASE("the defaults make sense, and zero workers means as many as usable") {
+  const clean_environment clean;
+  const runtime_options o = checked_options({});
+  CHECK(o.workers == weft::base::usable_cpus());
+  CHECK(o.workers >= 1);
+  CHECK(o.stack_size == std::size_t{1} << 20);
+  CHECK(o.inlining);
+  CHECK(o.surplus == 4);
+  CHECK(o.spin == microseconds(100));
+}
+
+TEST_CASE("options that make sense are kept, up to their limits") {
+  const clean_environment clean;
+  const runtime_options least = checked_options({.workers = 1,
+                                                 .stack_size = option_limits::least_stack,
+                                                 .inlining = false,
+                                                 .surplus = 0,
+                                                 .spin = microseconds(0)});
+  CHECK(least.workers == 1);
+  CHECK(least.stack_size == option_limits::least_stack);
+  CHECK_FALSE(least.inlining);
+  CHECK(least.surplus == 0);
+  CHECK(least.spin == microseconds(0));
+  const runtime_options most = checked_options({.workers = option_limits::workers,
+                                                .stack_size = option_limits::most_stack,
+                                                .surplus = option_limits::surplus,
+                                                .spin = option_limits::spin});
+  CHECK(most.workers == option_limits::workers);
+  CHECK(most.stack_size == option_limits::most_stack);
+  CHECK(most.surplus == option_limits::surplus);
+  CHECK(most.spin == option_limits::spin);
+}
+
+TEST_CASE("absurd members are refused by their name") {
+  const clean_environment clean;
+  struct refused {
+    runtime_options options;
+    const char* member;
+  };
+  const refused all[] = {
+      {{.workers = option_limits::workers + 1}, "workers"},
+      {{.workers = static_cast<unsigned>(-1)}, "workers"},
+      {{.stack_size = 0}, "stack_size"},
+      {{.stack_size = 1}, "stack_size"},
+      {{.stack_size = option_limits::least_stack - 1}, "stack_size"},
+      {{.stack_size = option_limits::most_stack + 1}, "stack_size"},
+      {{.stack_size = SIZE_MAX}, "stack_size"},
+      {{.surplus = option_limits::surplus + 1}, "surplus"},
+      {{.surplus = static_cast<unsigned>(-1)}, "surplus"},
+      {{.spin = microseconds(-1)}, "spin"},
+      {{.spin = microseconds::min()}, "spin"},
+      {{.spin = option_limits::spin + microseconds(1)}, "spin"},
+      {{.spin = microseconds::max()}, "spin"},
+  };
+  for (const refused& r : all) {
+    const std::string said = refusal(r.options);
+    INFO(r.member << ": " << said);
+    CHECK(said.starts_with(std::string("weft: runtime_options::") + r.member + " makes no sense; expected "));
+    CHECK(said.find_first_of("0123456789") != std::string::npos);  // it says what would make sense
+  }
+}
+
+TEST_CASE("each variable overrides its member") {
+  const clean_environment clean;
+  const runtime_options other{
+      .workers = 7, .stack_size = 1 << 18, .inlining = true, .surplus = 9, .spin = microseconds(50)};
+  CHECK(with("WEFT_WORKERS", "3", other).workers == 3);
+  CHECK(with("WEFT_WORKERS", "0", other).workers == weft::base::usable_cpus());
+  CHECK(with("WEFT_STACK_SIZE", "300000", other).stack_size == 300000);
+  CHECK(with("WEFT_STACK_SIZE", "128k", other).stack_size == 128 * 1024);
+  CHECK(with("WEFT_STACK_SIZE", "2m", other).stack_size == 2 * 1024 * 1024);
+  CHECK_FALSE(with("WEFT_INLINING", "0", other).inlining);
+  CHECK(with("WEFT_INLINING", "1", {.inlining = false}).inlining);
+  CHECK(with("WEFT_SURPLUS", "0", other).surplus == 0);
+  CHECK(with("WEFT_SURPLUS", "12", other).surplus == 12);
+  CHECK(with("WEFT_SPIN_US", "0", other).spin == microseconds(0));
+  CHECK(with("WEFT_SPIN_US", "700", other).spin == microseconds(700));
+}
+
+TEST_CASE("a variable overrides its own member only") {
+  const clean_environment clean;
+  const runtime_options other{
+      .workers = 7, .stack_size = 1 << 18, .inlining = false, .surplus = 9, .spin = microseconds(50)};
+  const char* const settings[][2] = {{"WEFT_WORKERS", "3"},
+                                     {"WEFT_STACK_SIZE", "300000"},
+                                     {"WEFT_INLINING", "1"},
+                                     {"WEFT_SURPLUS", "3"},
+                                     {"WEFT_SPIN_US", "3"}};
+  for (const auto& [variable, text] : settings) {
+    const runtime_options o = with(variable, text, other);
+    const int changed = (o.workers != other.workers) + (o.stack_size != other.stack_size) +
+                        (o.inlining != other.inlining) + (o.surplus != other.surplus) +
+                        (o.spin != other.spin);
+    INFO(variable);
+    CHECK(changed == 1);
+  }
+}
+
+TEST_CASE("a variable may heal an absurd member") {
+  const clean_environment clean;
+  CHECK(with("WEFT_WORKERS", "2", {.workers = 1u << 31}).workers == 2);
+  CHECK(with("WEFT_STACK_SIZE", "1m", {.stack_size = 0}).stack_size == 1 << 20);
+  CHECK(with("WEFT_SURPLUS", "1", {.surplus = 1u << 31}).surplus == 1);
+  CHECK(with("WEFT_SPIN_US", "1", {.spin = microseconds(-1)}).spin == microseconds(1));
+}
+
+TEST_CASE("absurd variables are refused by their name") {
+  const clean_environment clean;
+  const char* const never[] = {"", " ", "-1", "+1", "1.5", "0x10", "many", "1 ", "99999999999999999999999"};
+  for (const auto& v : weft::base::environment_table)
+    for (const char* text : never) {
+      const std::string name(v.name);
+      const std::string said = refusal(name.c_str(), text);
+      INFO(name << "='" << text << "': " << said);
+      CHECK_THAT(said, contains("weft: environment variable " + name + "='" + text + "' makes no sense"));
+    }
+  const char* const beyond[][2] = {{"WEFT_WORKERS", "4097"},       {"WEFT_STACK_SIZE", "0"},
+                                   {"WEFT_STACK_SIZE", "1k"},      {"WEFT_STACK_SIZE", "5000m"},
+                                   {"WEFT_INLINING", "2"},         {"WEFT_INLINING", "yes"},
+                                   {"WEFT_SURPLUS", "1048577"},    {"WEFT_SPIN_US", "10000001"},
+                                   {"WEFT_WORKERS", "4294967297"}, {"WEFT_SURPLUS", "4294967296"},
+                                   {"WEFT_SPIN_US", "4294967296"}, {"WEFT_STACK_SIZE", "99999999999999999m"}};
+  for (const auto& [variable, text] : beyond) {
+    const std::string said = refusal(variable, text);
+    INFO(variable << "='" << text << "': " << said);
+    CHECK_THAT(said, contains(std::string(variable) + "='" + text + "' makes no sense; expected"));
+  }
+}
+
+TEST_CASE("an unknown variable is refused whatever the options are") {
+  const clean_environment clean;
+  for (const char* name : {"WEFT_WORKER", "WEFT_THREADS", "WEFT_STACKSIZE", "WEFT_"})
+    CHECK_THAT(refusal(name, "1"), contains(std::string("weft: unknown environment variable ") + name + ";"));
+  CHECK(refusal("WEFT_TEST_SOMETHING", "1").empty());
+}
+
+TEST_CASE("an option_error is an error of the library") {
+  const clean_environment clean;
+  CHECK_THROWS_AS(checked_options({.stack_size = 1}), weft::error);
+  CHECK_THROWS_AS(checked_options({.stack_size = 1}), std::runtime_error);
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSL-1.0
+// Lists of strands: order, removal anywhere, and use by several threads.
+#include "support/catch.hpp"
+#include "support/environment.hpp"
+
+#include <weft/sched/strand_list.hpp>
+
+#include <atomic>
+#include <deque>
+#include <thread>
+#include <vector>
+
+using weft::sched::strand;
+using weft::sched::strand_list;
+
+namespace {
+
+std::vector<strand*> contents(strand_list& l) {
+  std::vector<strand*> all;
+  l.first_of([&](strand& s) -> strand* {
+    all.push_back(&s);
+    return nullptr;
+  });
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("what came first leaves first") {
+  strand_list l;
+  std::deque<strand> s(3);
+  CHECK(l.empty());
+  CHECK(l.pop_front() == nullptr);
+  for (strand& x : s) l.push_back(x);
+  CHECK_FALSE(l.empty());
+  for (strand& x : s) CHECK(l.pop_front() == &x);
+  CHECK(l.empty());
+  CHECK(l.pop_front() == nullptr);
+}
+
+TEST_CASE("a strand may leave from anywhere, and come back") {
+  std::deque<strand> s(4);
+  for (std::size_t leaves = 0; leaves < s.size(); ++leaves) {
+    strand_list l;
+    for (strand& x : s) l.push_back(x);
+    l.remove(s[leaves]);
+    std::vector<strand*> expected;
+    for (strand& x : s)
+      if (&x != &s[leaves]) expected.push_back(&x);
+    CHECK(contents(l) == expected);
+    l.push_back(s[leaves]);
+    expected.push_back(&s[leaves]);
+    CHECK(contents(l) == expected);
+    for (strand* x : expected) l.remove(*x);
+    CHECK(l.empty());
+    CHECK(contents(l).empty());
+  }
+}
+
+TEST_CASE("the search stops at the first that fits") {
+  strand_list l;
+  std::deque<strand> s(3);
+  CHECK(l.first_of([](strand& x) { return &x; }) == nullptr);
+  for (strand& x : s) l.push_back(x);
+  int visits = 0;
+  CHECK(l.first_of([&](strand& x) {
+    ++visits;
+    return &x == &s[1] ? &x : nullptr;
+  }) == &s[1]);
+  CHECK(visits == 2);
+  CHECK(contents(l).size() == 3);
+}
+
+TEST_CASE("no strand is lost or doubled between threads") {
+  strand_list a, b;
+  std::deque<strand> s(16);
+  for (strand& x : s) a.push_back(x);
+  const int n = 20'000 / static_cast<int>(weft_test::scale());
+  std::atomic<long> moved{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      strand_list &from = t % 2 == 0 ? a : b, &to = t % 2 == 0 ? b : a;
+      for (int i = 0; i < n; ++i) {
+        if (strand* x = from.pop_front()) {
+          to.push_back(*x);
+          if (i % 3 == 0) std::this_thread::yield();
+          moved.fetch_add(1, std::memory_order_relaxed);  // join orders it before the read
+        }
+        from.first_of([](strand& x) { return x.next; });
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  CHECK(moved > 0);
+  CHECK(contents(a).size() + contents(b).size() == s.size());
+}
