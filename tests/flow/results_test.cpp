@@ -237,6 +237,22 @@ TEST_CASE("the result of a failed or dropped task may be written once the failur
   });
 }
 
+TEST_CASE("a right to change a result may be given while a thief produces it") {
+  weft::runtime rt({.workers = 3, .inlining = false});
+  tracked::reset();
+  for (long i = 0; i < 300; ++i) {
+    const long value = rt.run([i] {
+      auto r = weft::fork(make, i);
+      for (long k = 0; k < i * 20; ++k) asm volatile("" : : "r"(k));  // keeps the loop
+      weft::fork([](tracked& t) { t.value += 8; }, weft::update(r));
+      weft::sync();
+      return r.get().value;
+    });
+    CHECK(value == i + 8);
+  }
+  CHECK(tracked::alive == 0);
+}
+
 TEST_CASE("a stolen task's result arrives") {
   weft::runtime rt(weft_test::two_and_deferring());
   int right = 0;

@@ -438,6 +438,37 @@ TEST_CASE("memory of objects is used again while a body goes on") {
   });
 }
 
+TEST_CASE("memory of objects whose handles ended before their tasks is used again after sync") {
+  on_each_runtime([](weft::runtime& rt) {
+    mortal::reset();
+    std::uintptr_t lowest = UINTPTR_MAX, highest = 0;
+    const auto touch = [&](auto& place) {
+      const auto at = reinterpret_cast<std::uintptr_t>(&place);
+      lowest = std::min(lowest, at);
+      highest = std::max(highest, at);
+    };
+    rt.run([&] {
+      std::deque<weft::shared<long>> own;
+      for (int i = 0; i < 3000; ++i) {
+        if (i % 1000 == 0) own.emplace_back(i);
+        weft::fork({.local = true}, [&] {  // on this strand, so that there is one place to look at
+          weft::shared<long> a;
+          weft::shared<mortal> b;
+          weft::shared<long> c;
+          weft::fork({.local = true}, [&touch](long& x) { touch(x = 1); }, weft::write(a));
+          weft::fork({.local = true}, [&touch](mortal& x) { touch(x); }, weft::update(b));
+          weft::fork({.local = true}, [&touch](long& x) { touch(x = 2); }, weft::write(c));
+        });
+        weft::sync();
+        CHECK(mortal::alive == 0);
+      }
+      for (int i = 0; i < 3; ++i) CHECK(own[static_cast<std::size_t>(i)].get() == 1000 * i);
+    });
+    CHECK(highest - lowest < 1000);
+    CHECK(mortal::misused == 0);
+  });
+}
+
 TEST_CASE("thieves use objects whose handles have ended") {
   weft::runtime rt(weft_test::two_and_deferring());
   mortal::reset();

@@ -7,8 +7,10 @@
 #include <vector>
 
 using weft::sched::cleanup;
+using weft::sched::handle;
 using weft::sched::no_inlining;
 using weft::sched::object_mark;
+using weft::sched::presence;
 using weft::sched::strand;
 
 namespace {
@@ -23,8 +25,8 @@ struct object {
 };
 
 object& add(strand& s, int number, bool constructed = true) {
-  auto* const o =
-      ::new (s.objects.allocate(sizeof(object))) object{{s.cleanups, &object::destroy, constructed}, number};
+  auto* const o = ::new (s.objects.allocate(sizeof(object)))
+      object{{s.cleanups, &object::destroy, constructed ? presence::present : presence::absent}, number};
   s.cleanups = &o->note;
   return *o;
 }
@@ -84,9 +86,120 @@ TEST_CASE("forks may run tasks at once while there is surplus and no garbage") {
   s.attention.store(weft::sched::hungry);
   CHECK_FALSE(s.may_inline());
   s.attention.store(0);
-  s.leave_garbage();
-  CHECK(s.limit == no_inlining);
-  CHECK_FALSE(s.may_inline());
+  std::byte* const left = static_cast<std::byte*>(s.objects.allocate(8));
+  s.floor = s.top = &s.root;
+  s.root.objects = s.mark();
+  std::byte* const kept = static_cast<std::byte*>(s.objects.allocate(8));
+  s.left.note(left, kept);
   s.restore_limit();
   CHECK(s.limit == no_inlining);
+  CHECK_FALSE(s.may_inline());
+  s.release_leftovers();  // something above it lives
+  CHECK_FALSE(s.may_inline());
+  s.objects.release_to(kept);
+  s.release_leftovers();
+  CHECK(s.may_inline());
+}
+
+namespace {
+
+std::byte* allocate(strand& s) { return static_cast<std::byte*>(s.objects.allocate(16)); }
+
+struct with_body : strand {
+  with_body() {
+    floor = top = &root;
+    root.objects = mark();
+  }
+};
+
+}  // namespace
+
+TEST_CASE(
+    "leftovers of a body are released as soon as nothing lives above them, in whatever order they came") {
+  with_body s;
+  std::byte* const all[] = {allocate(s), allocate(s), allocate(s), allocate(s), allocate(s), allocate(s)};
+  for (const int i : {1, 2, 4, 3}) s.left.note(all[i], all[i] + 16);
+  s.release_leftovers();
+  CHECK(s.objects.top() == all[5] + 16);
+  s.left.note(all[5], all[5] + 16);
+  s.release_leftovers();
+  CHECK(s.objects.top() == all[1]);
+  CHECK_FALSE(s.left.any());
+}
+
+TEST_CASE("an object whose handle waited for children is destroyed once, before its memory is released") {
+  with_body s;
+  destroyed.clear();
+  object& a = add(s, 1);
+  object& b = add(s, 2);
+  object& c = add(s, 3);
+  object& d = add(s, 4, false);
+  const auto end = [](object& o) { return reinterpret_cast<std::byte*>(&o + 1); };
+  s.left.note(c.note, handle::waiting, end(c));
+  s.left.note(a.note, handle::waiting, end(a));
+  s.left.note(d.note, handle::waiting, end(d));
+  s.release_leftovers();
+  CHECK(destroyed == std::vector<int>{3, 1});
+  CHECK(s.cleanups == &b.note);
+  CHECK(s.objects.top() == reinterpret_cast<std::byte*>(&c));
+  CHECK(s.left.any());
+  release_objects(s, s.root.objects);
+  CHECK(destroyed == std::vector<int>{3, 1, 2});
+}
+
+TEST_CASE("a body that waits keeps its leftovers apart from those of its children") {
+  with_body s;
+  std::byte* const own = allocate(s);
+  std::byte* const more = allocate(s);
+  s.left.note(own, own + 16);
+  std::byte* const last = allocate(s);
+  s.left.note(last, last + 16);
+  const auto aside = s.left.put_aside();
+  CHECK_FALSE(s.left.any());
+  s.left.begin_body();
+  std::byte* const childs = allocate(s);
+  allocate(s);
+  s.left.note(childs, childs + 16);
+  s.left.note(more, more + 16);  // nonsense, as a child leaves it behind
+  s.objects.release_to(childs);
+  s.left.begin_body();
+  s.left.resume(aside);
+  s.release_leftovers();
+  CHECK(s.objects.top() == last);
+  CHECK(s.left.any());
+  s.left.note(more, more + 16);
+  s.release_leftovers();
+  CHECK(s.objects.top() == own);
+  CHECK_FALSE(s.left.any());
+}
+
+TEST_CASE("leftovers of a task inside fork fall to the body around it if it leaves children") {
+  with_body s;
+  destroyed.clear();
+  std::byte* const own = allocate(s);
+  object& outer = add(s, 1);
+  s.left.note(own, own + 16);
+  const auto aside = s.left.put_aside(s.cleanups);
+  object& inner = add(s, 2);
+  std::byte* const other = allocate(s);
+  s.left.note(other, other + 16);
+  s.left.note(inner.note, handle::waiting, other);
+  s.left.inherit(aside);
+  s.release_leftovers();
+  CHECK(destroyed == std::vector<int>{2});
+  CHECK(s.cleanups == &outer.note);
+  CHECK(s.objects.top() == reinterpret_cast<std::byte*>(&inner));
+  CHECK(s.left.any());
+}
+
+TEST_CASE("a task inside fork does not touch records below its own, whatever handles it ends") {
+  with_body s;
+  destroyed.clear();
+  object& outer = add(s, 1);
+  s.left.note(outer.note, handle::ended, reinterpret_cast<std::byte*>(&outer + 1));
+  const auto aside = s.left.put_aside(s.cleanups);
+  s.left.note(outer.note, handle::ended, reinterpret_cast<std::byte*>(&outer + 1));
+  s.release_leftovers();
+  CHECK(s.cleanups == &outer.note);
+  s.left.resume(aside);
 }

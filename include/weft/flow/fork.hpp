@@ -24,20 +24,29 @@ WEFT_ALWAYS_INLINE void run_now(result<R> r, F&& f, Kept&... kept) {
   try {
     r.take([&]() -> decltype(auto) { return call_with<Bindings...>(std::forward<F>(f), kept...); });
   } catch (...) {
+    r.lose();
     sched::raise(sched::current(), std::current_exception());
   }
 }
 
-/// Runs the task inside fork, off the fast path: with a name, or cleaning up behind it.
+/// Runs the task inside fork, off the fast path: with a name, or where the body around it has left objects.
 template <bool WithOptions, class R, class F, class... Bindings>
 WEFT_NOINLINE void run_carefully(sched::strand& s, [[maybe_unused]] const task_options* options, result<R> r,
                                  F f, typename Bindings::kept... kept) {
   const sched::object_mark mark = s.mark();
   const char* const outer = s.inline_name;
   if constexpr (WithOptions) s.inline_name = options->name;
+  const sched::leftovers::body left = s.left.put_aside(s.cleanups);
+  s.restore_limit();
   run_now<Bindings...>(r, std::move(f), kept...);
   s.inline_name = outer;
-  if (!s.pending()) release_objects(s, mark);
+  if (s.pending()) {
+    s.left.inherit(left);
+  } else {
+    release_objects(s, mark);
+    s.left.resume(left);
+    s.restore_limit();
+  }
 }
 
 /// fork off both short ways: whatever may have to be done is considered.
@@ -57,6 +66,8 @@ WEFT_NOINLINE void fork_carefully(sched::strand& s, const task_options* options,
     }
   } else if (v == sched::verdict::run_now) {
     run_carefully<WithOptions, R, F, Bindings...>(s, options, r, std::move(f), std::move(kept)...);
+  } else {
+    r.lose();
   }
 }
 

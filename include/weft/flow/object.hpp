@@ -13,12 +13,13 @@ namespace weft::flow {
 /// Who owns an object's memory.
 enum class home : unsigned char { task, heap, result };
 
-/// A task's result in front of the mark that it has been produced. Types with a destructor have their own
-/// mark.
+using sched::presence;
+
+/// A task's result in front of the mark of its presence. Types with a destructor have their own mark.
 template <class R>
 struct marked {
   alignas(R) std::byte value[sizeof(R)];
-  base::atomic<bool> produced;
+  base::atomic<presence> state;
 
   static marked& of(R* value) noexcept { return *reinterpret_cast<marked*>(value); }
 };
@@ -68,7 +69,7 @@ WEFT_NOINLINE place<T> allocate_elsewhere(sched::strand& s) {
     void* memory = heap ? ::operator new(sizeof(box), std::align_val_t(alignof(box)))
                         : s.objects.allocate(sizeof(box), alignof(box));
     auto* b = static_cast<box*>(memory);
-    ::new (&b->note) sched::cleanup{heap ? nullptr : s.cleanups, &box::destroy, false};
+    ::new (&b->note) sched::cleanup{heap ? nullptr : s.cleanups, &box::destroy, presence::absent};
     if (!heap) s.cleanups = &b->note;
     return {reinterpret_cast<T*>(b->value), heap ? home::heap : home::task};
   }
@@ -89,58 +90,69 @@ template <class R>
 WEFT_ALWAYS_INLINE place<R> allocate_result(sched::strand& s) {
   if constexpr (plain<R>) {
     const place<marked<R>> p = allocate<marked<R>>(s);
-    // Relaxed, as all uses of the mark: results are read after sync, which orders them; the mark reveals who
-    // forgot it.
-    std::construct_at(&p.value->produced)->store(false, base::memory_order_relaxed);
+    // Relaxed: the mark is published with the task that is to change it.
+    std::construct_at(&p.value->state)->store(presence::absent, base::memory_order_relaxed);
     return {reinterpret_cast<R*>(p.value), home::result};  // outside tasks, fork stops the program anyway
   } else {
     return {allocate<R>(s).value, home::result};
   }
 }
 
-/// Notes that a result has been produced.
-template <class R>
-WEFT_ALWAYS_INLINE void produced(R* value) noexcept {
-  if constexpr (plain<R>)
-    marked<R>::of(value).produced.store(true, base::memory_order_relaxed);  // see allocate_result
+/// The mark of an object's presence. *Requires*: it is a task's result, or has a destructor.
+template <class T>
+WEFT_ALWAYS_INLINE base::atomic<presence>& presence_of(T* value) noexcept {
+  if constexpr (plain<T>)
+    return marked<T>::of(value).state;
   else
-    tracked<R>::of(value).note.constructed = true;
+    return tracked<T>::of(value).note.state;
+}
+
+/// Notes that a result has been produced, or never will be.
+template <class R>
+WEFT_ALWAYS_INLINE void mark_result(R* value, presence p) noexcept {
+  // Relaxed: results are read after sync, which orders them; the mark reveals who forgot it.
+  presence_of(value).store(p, base::memory_order_relaxed);
+}
+
+/// Notes that the object has been constructed, so that its destructor will be called.
+template <class T>
+WEFT_ALWAYS_INLINE void constructed(T* value) noexcept {
+  if constexpr (!plain<T>) mark_result(value, presence::present);
 }
 
 /// Whether an object has been constructed.
 template <class T>
 WEFT_ALWAYS_INLINE bool exists(T* value, home where) noexcept {
   if constexpr (plain<T>)
-    return where != home::result ||
-           marked<T>::of(value).produced.load(base::memory_order_relaxed);  // see allocate_result
-  else
-    return tracked<T>::of(value).note.constructed;
+    if (where != home::result) return true;
+  return presence_of(value).load(base::memory_order_relaxed) == presence::present;  // see mark_result
 }
 
 /// Gives a value to the result of a task that failed or was dropped, so that later tasks can assign to it.
-/// Does nothing while the task may still produce it. *Throws*: what R's constructor throws.
+/// Does nothing where that task belongs to the children not waited for yet: later ones are dropped as well.
+/// *Throws*: what R's constructor throws.
 template <class R>
 WEFT_COLD void replace_lost_result(R* value) {
-  if (exists(value, home::result) || may_be_accessed(sched::current(), value)) return;
+  // Relaxed: only a loss before the last sync counts, which orders it.
+  if (presence_of(value).load(base::memory_order_relaxed) != presence::lost ||
+      may_be_accessed(sched::current(), value))
+    return;
   if constexpr (std::is_default_constructible_v<R>) {
     ::new (static_cast<void*>(value)) R();
-    produced(value);
+    mark_result(value, presence::present);
   } else {
     base::fail(
         "a right to change the result of a task that failed, and there is no default value to begin with");
   }
 }
 
-/// Notes that the object has been constructed, so that its destructor will be called.
-template <class T>
-WEFT_ALWAYS_INLINE void constructed(T* value) noexcept {
-  if constexpr (!plain<T>) tracked<T>::of(value).note.constructed = true;
-}
-
-/// Where the memory of a plain object ends.
+/// Where the memory of an object ends.
 template <class T>
 WEFT_ALWAYS_INLINE std::byte* end_of(T* value, home where) noexcept {
-  return reinterpret_cast<std::byte*>(value) + (where == home::result ? rounded<marked<T>> : rounded<T>);
+  if constexpr (plain<T>)
+    return reinterpret_cast<std::byte*>(value) + (where == home::result ? rounded<marked<T>> : rounded<T>);
+  else
+    return reinterpret_cast<std::byte*>(&tracked<T>::of(value)) + rounded<tracked<T>>;
 }
 
 /// Releases the object at once if it is the last one and no task can still use it. *Returns*: whether it was.
@@ -165,30 +177,29 @@ WEFT_NOINLINE void release(sched::strand& s, T* value, home where) noexcept {
     } else {
       using box = tracked<T>;
       box& b = box::of(value);
-      if (b.note.constructed) box::destroy(b.note);
+      b.note.run();
       ::operator delete(&b, std::align_val_t(alignof(box)));
     }
     return;
   }
-  if (s.pending() || is_outside(s)) return;  // the task's end releases it
+  if (is_outside(s)) return;  // it was released with its task
+  const bool last = !s.pending() && s.objects.top() == end_of(value, where);
   if constexpr (plain<T>) {
-    if (s.objects.top() == end_of(value, where))
+    if (last)
       s.objects.release_to(value);
     else
-      s.leave_garbage();
+      s.left.note(reinterpret_cast<std::byte*>(value), end_of(value, where));
   } else {
-    using box = tracked<T>;
-    box& b = box::of(value);
-    if (s.cleanups == &b.note) {
-      s.cleanups = b.note.below;
-      if (b.note.constructed) box::destroy(b.note);
-      if (s.objects.top() == reinterpret_cast<std::byte*>(&b) + rounded<box>) {
-        s.objects.release_to(&b);
-        return;
-      }
+    sched::cleanup& note = tracked<T>::of(value).note;
+    if (!s.pending()) note.run();
+    if (last && s.cleanups == &note) {
+      s.cleanups = note.below;
+      s.objects.release_to(&note);
+    } else {
+      s.left.note(note, s.pending() ? sched::handle::waiting : sched::handle::ended, end_of(value, where));
     }
-    s.leave_garbage();
   }
+  if (!s.pending() && s.left.any()) s.release_leftovers();
 }
 
 }  // namespace weft::flow

@@ -20,8 +20,9 @@ struct result {
   template <class Call>
   WEFT_ALWAYS_INLINE void take(Call&& call) const {
     ::new (static_cast<void*>(place)) R(call());
-    produced<R>(place);
+    mark_result(place, presence::present);
   }
+  void lose() const noexcept { mark_result(place, presence::lost); }
 };
 template <>
 struct result<void> {
@@ -31,6 +32,7 @@ struct result<void> {
   WEFT_ALWAYS_INLINE void take(Call&& call) const {
     call();
   }
+  void lose() const noexcept {}
 };
 
 template <class R>
@@ -125,13 +127,31 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
       task& self;
       ~destroyer() { self.destroy_payload(); }
     } const at_end{self};
-    result<R> target;
-    if constexpr (result<R>::objects != 0) target.place = static_cast<R*>(self.objects_[accesses]);
-    target.take([&]() -> decltype(auto) {
+    const auto call = [&self]() -> decltype(auto) {
       return call_with<Bindings...>(std::move(self.f_), self.template kept<I>()...);
-    });
+    };
+    if constexpr (std::is_void_v<R>) {
+      call();
+    } else {
+      try {
+        self.target().take(call);
+      } catch (...) {
+        self.target().lose();
+        throw;
+      }
+    }
   }
-  static void drop_(sched::closure& c) noexcept { static_cast<task&>(c).destroy_payload(); }
+  static void drop_(sched::closure& c) noexcept {
+    auto& self = static_cast<task&>(c);
+    self.target().lose();
+    self.destroy_payload();
+  }
+  result<R> target() const noexcept {
+    if constexpr (std::is_void_v<R>)
+      return {};
+    else
+      return {static_cast<R*>(objects_[accesses])};
+  }
   void destroy_payload() noexcept {
     std::destroy_at(&values_);
     std::destroy_at(&f_);

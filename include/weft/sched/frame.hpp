@@ -2,28 +2,15 @@
 // The closures that one task has forked and that have not ended, in reference order.
 #pragma once
 
-#include <weft/sched/arena.hpp>
+#include <weft/sched/cleanup.hpp>
 #include <weft/sched/closure.hpp>
 
 #include <optional>
 
 namespace weft::sched {
 
-/// An object of a task that needs a destructor call when the task and all below it have ended.
-struct cleanup {
-  cleanup* below;                           ///< the one registered before
-  void (*destroy)(cleanup& self) noexcept;  ///< calls the destructor
-  bool constructed;                         ///< false: a result that was never produced
-};
-
 /// An exception or none; unlike std::exception_ptr, empty at no cost and in constant expressions.
 using late_exception = std::optional<std::exception_ptr>;
-
-/// Where a strand's objects end: what lies beyond belongs to the task that runs.
-struct object_mark {
-  arena_mark memory;
-  cleanup* cleanups = nullptr;
-};
 
 /// One frame. It is opened by the first deferred fork of a body, closed when its last closure has ended.
 ///

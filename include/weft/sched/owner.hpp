@@ -161,7 +161,7 @@ WEFT_COLD inline bool next_is_ready(const closure& c) noexcept {
 /// Prepares the strand for the body of `c`, which is claimed.
 WEFT_ALWAYS_INLINE void enter(strand& s, frame& f, closure& c) noexcept {
   s.floor = &f;
-  s.garbage = false;
+  s.left.begin_body();
   if (s.wanted_surplus == 0) {
     s.limit = s.inline_limit;
   } else {
@@ -314,10 +314,12 @@ WEFT_NOINLINE inline void sync(strand& s) {
   if (s.pending()) {
     frame* const floor = s.floor;
     const char* const name = s.inline_name;
+    const leftovers::body left = s.left.put_aside();
     s.inline_name = nullptr;
     drain(s, floor, false);
     s.inline_name = name;
     s.floor = floor;
+    s.left.resume(left);
     stopped = s.run.load(base::memory_order_relaxed)
                   ->stopped.load(base::memory_order_acquire);  // pairs with stop()
   } else {
@@ -327,6 +329,8 @@ WEFT_NOINLINE inline void sync(strand& s) {
   s.handed.forget_children();
 #endif
   s.restore_limit();
+  if (s.left.any()) [[unlikely]]
+    s.release_leftovers();
   if (s.thrown) std::rethrow_exception(*std::exchange(s.thrown, std::nullopt));
   if (stopped) throw cancelled();
 }

@@ -7,6 +7,7 @@
 #include <weft/context/stack_pointer.hpp>
 #include <weft/sched/frame.hpp>
 #include <weft/sched/handed_on.hpp>
+#include <weft/sched/leftovers.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -52,8 +53,7 @@ struct alignas(64) strand {
 
   std::uintptr_t limit = no_inlining;  ///< lowest stack address at which fork may still run the task at once
   base::atomic<std::uint8_t> attention;
-  bool started = false;  ///< its own closure has begun
-  bool garbage = false;  ///< objects were not released in order: inlined tasks clean up behind themselves
+  bool started = false;              ///< its own closure has begun
   std::uint32_t surplus = 0;         ///< stealable closures left for thieves, as far as the owner knows
   std::uint32_t wanted_surplus = 0;  ///< 0: there is no other worker
   std::uintptr_t inline_limit = no_inlining;  ///< `limit` while inlining is allowed, on this context's stack
@@ -63,7 +63,8 @@ struct alignas(64) strand {
   frame* top = nullptr;    ///< the innermost frame; equal to floor if the running body has deferred nothing
   arena closures;
   worker* executor = nullptr;
-  std::uint64_t deferred = 0;              ///< closures made since the worker last counted them
+  std::uint64_t deferred = 0;  ///< closures made since the worker last counted them
+  leftovers left;  ///< of the running body; if any, tasks run inside fork clean up behind themselves
   const char* inline_name = nullptr;       ///< name of the innermost named task that runs inside fork
   std::chrono::nanoseconds last_offer{0};  ///< when sleepers were last told of this strand
 #if WEFT_CHECKED
@@ -95,14 +96,14 @@ struct alignas(64) strand {
   bool pending_at_root() const noexcept { return top != &root; }
   /// Sets `limit` for a body that has nothing pending.
   void restore_limit() noexcept {
-    limit = surplus >= wanted_surplus && !garbage ? inline_limit : no_inlining;
-  }
-  /// Notes that an object was not released in order, so that forks release the objects of the tasks they run.
-  void leave_garbage() noexcept {
-    garbage = true;
-    limit = no_inlining;
+    limit = surplus >= wanted_surplus && !left.any() ? inline_limit : no_inlining;
   }
   object_mark mark() const noexcept { return {objects.mark(), cleanups}; }
+  /// Releases what the running body has left, as far as possible. *Requires*: it has no children.
+  WEFT_COLD void release_leftovers() noexcept {
+    left.release(objects, cleanups, floor->objects.cleanups);
+    restore_limit();
+  }
 };
 
 /// Whether the running body has forked a task with an access on the object that may not have ended.
@@ -121,7 +122,7 @@ WEFT_COLD inline void run_cleanups(strand& s, cleanup* down_to) noexcept {
   while (s.cleanups != down_to) {
     cleanup* c = s.cleanups;
     s.cleanups = c->below;
-    if (c->constructed) c->destroy(*c);
+    c->run();
   }
 }
 

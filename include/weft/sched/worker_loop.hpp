@@ -85,7 +85,7 @@ inline void worker::begin(strand& s) noexcept {
   s.floor = s.top = &s.root;
   s.root.objects = s.mark();
   s.started = false;
-  s.garbage = false;
+  s.left.begin_body();
   s.inline_name = nullptr;
   s.suspended = nullptr;
 }
