@@ -168,10 +168,10 @@ WEFT_ALWAYS_INLINE bool release_last(sched::strand& s, T* value, home where) noe
   }
 }
 
-/// Ends a handle whose object is not simply the last one.
+/// Ends a handle off the short ways.
 template <class T>
-WEFT_NOINLINE void release(sched::strand& s, T* value, home where) noexcept {
-  if (where == home::heap) [[unlikely]] {
+WEFT_COLD void release_carefully(sched::strand& s, T* value, home where) noexcept {
+  if (where == home::heap) {
     if constexpr (plain<T>) {
       ::operator delete(value, std::align_val_t(alignof(T)));
     } else {
@@ -183,7 +183,7 @@ WEFT_NOINLINE void release(sched::strand& s, T* value, home where) noexcept {
     return;
   }
   if (is_outside(s)) return;  // it was released with its task
-  const bool last = !s.pending() && s.objects.top() == end_of(value, where);
+  const bool pending = s.pending(), last = !pending && s.objects.top() == end_of(value, where);
   if constexpr (plain<T>) {
     if (last)
       s.objects.release_to(value);
@@ -191,15 +191,25 @@ WEFT_NOINLINE void release(sched::strand& s, T* value, home where) noexcept {
       s.left.note(reinterpret_cast<std::byte*>(value), end_of(value, where));
   } else {
     sched::cleanup& note = tracked<T>::of(value).note;
-    if (!s.pending()) note.run();
+    if (!pending) note.run();
     if (last && s.cleanups == &note) {
       s.cleanups = note.below;
       s.objects.release_to(&note);
     } else {
-      s.left.note(note, s.pending() ? sched::handle::waiting : sched::handle::ended, end_of(value, where));
+      s.left.note(note, pending ? sched::handle::waiting : sched::handle::ended, end_of(value, where));
     }
   }
-  if (!s.pending() && s.left.any()) s.release_leftovers();
+  if (!pending && s.left.any()) s.release_leftovers();
+}
+
+/// Ends a handle whose object is not simply the last one.
+template <class T>
+WEFT_NOINLINE void release(sched::strand& s, T* value, home where) noexcept {
+  if constexpr (plain<T>)
+    if (s.pending() && where != home::heap &&
+        s.left.try_note(reinterpret_cast<std::byte*>(value), end_of(value, where)))
+      return;
+  release_carefully(s, value, where);
 }
 
 }  // namespace weft::flow

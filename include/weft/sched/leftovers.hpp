@@ -24,6 +24,7 @@ class leftovers {
     bool any = false;
     bool more = false;         // ranges besides the last one
     bool waiting = false;      // some handle ended while children could still use the object
+    bool reserved = false;     // fills the word, so that one store clears it
     std::uint32_t linked = 0;  // ended handles whose records are still in the list of cleanups
   };
 
@@ -73,16 +74,20 @@ class leftovers {
     sum_.linked += own.linked;
   }
 
-  /// Notes the memory of an object.
-  WEFT_ALWAYS_INLINE void note(std::byte* begin, std::byte* end) noexcept {
+  /// Notes the memory of an object if that is simple. *Returns*: whether it was.
+  WEFT_ALWAYS_INLINE bool try_note(std::byte* begin, std::byte* end) noexcept {
     if (!sum_.any) {
       sum_.any = true;
       last_ = {begin, end};
-    } else if (last_.begin == end) {  // scopes end their objects youngest first
-      last_.begin = begin;
-    } else {
-      note_apart(begin, end);
+      return true;
     }
+    if (last_.begin != end) return false;
+    last_.begin = begin;  // scopes end their objects youngest first
+    return true;
+  }
+  /// Notes the memory of an object.
+  void note(std::byte* begin, std::byte* end) noexcept {
+    if (!try_note(begin, end)) note_apart(begin, end);
   }
   /// Notes the record of an object that stays in the list of cleanups.
   void note(cleanup& c, handle how, std::byte* end) noexcept {
