@@ -113,6 +113,7 @@ weft::runtime_options setup::options() const {
   o.workers = workers;
   o.inlining = inlining;
   o.surplus = surplus;
+  o.cap = cap;
   o.spin = std::chrono::microseconds(spin);
   return o;
 }
@@ -120,7 +121,7 @@ weft::runtime_options setup::options() const {
 std::string setup::command() const {
   std::ostringstream out;
   out << "WEFT_TEST_ONLY=" << seed << " WEFT_TEST_WORKERS=" << workers << " WEFT_TEST_INLINING=" << inlining
-      << " WEFT_TEST_SURPLUS=" << surplus << " WEFT_TEST_SPIN=" << spin
+      << " WEFT_TEST_SURPLUS=" << surplus << " WEFT_TEST_CAP=" << cap << " WEFT_TEST_SPIN=" << spin
       << (planted ? " WEFT_TEST_PLANT=1" : "") << " '" << own_path() << "' 'one program'";
   return out.str();
 }
@@ -149,7 +150,7 @@ std::string explain(weft::runtime& rt, const program& p, const setup& how, const
   const program small = shrink(p, fails, std::chrono::seconds(20));
   std::ostringstream out;
   out << first << "\nseed " << how.seed << ", " << how.workers << " workers, inlining " << how.inlining
-      << ", surplus " << how.surplus << ", spin " << how.spin << ", values "
+      << ", surplus " << how.surplus << ", cap " << how.cap << ", spin " << how.spin << ", values "
       << (how.seed % 2 == 0 ? "plain" : "counted") << "\nshrunk from size " << size(p) << " to "
       << size(small) << ", where " << last << ":\n"
       << print(small) << "to repeat it:\n  " << how.command() << '\n';

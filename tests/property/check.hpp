@@ -18,6 +18,7 @@ struct setup {
   bool inlining = true;
   unsigned surplus = 4;
   unsigned spin = 100;  // microseconds
+  unsigned cap = 1u << 14;
   bool planted = false;
 
   weft::runtime_options options() const;

@@ -43,6 +43,8 @@ void add(weft::counters& sum, const weft::counters& c) {
   sum.deferred += c.deferred;
   sum.inlined += c.inlined;
   sum.steals += c.steals;
+  sum.promotions += c.promotions;
+  sum.capped += c.capped;
   sum.parkings += c.parkings;
   sum.suspensions += c.suspensions;
   sum.dropped += c.dropped;
@@ -56,6 +58,7 @@ setup options_for(std::uint64_t batch, unsigned workers, bool planted = false) {
   how.workers = workers;
   how.inlining = !dice.one_in(4);
   how.surplus = static_cast<unsigned>(dice.below(9));
+  if (dice.one_in(4)) how.cap = static_cast<unsigned>(1 + dice.below(12));
   how.spin = spins[dice.below(3)];
   how.planted = planted;
   return how;
@@ -99,17 +102,20 @@ TEST_CASE("random programs give what the serial program gives") {
   if (!r.failure.empty()) fail_with(r.failure);
   std::printf(
       "%llu runs compared, %llu with an exception; deferred %llu, inlined %llu, steals %llu, parkings %llu, "
-      "suspensions %llu, dropped %llu\n",
+      "suspensions %llu, dropped %llu, promotions %llu, capped %llu\n",
       static_cast<unsigned long long>(r.compared), static_cast<unsigned long long>(r.threw),
       static_cast<unsigned long long>(r.sum.deferred), static_cast<unsigned long long>(r.sum.inlined),
       static_cast<unsigned long long>(r.sum.steals), static_cast<unsigned long long>(r.sum.parkings),
-      static_cast<unsigned long long>(r.sum.suspensions), static_cast<unsigned long long>(r.sum.dropped));
+      static_cast<unsigned long long>(r.sum.suspensions), static_cast<unsigned long long>(r.sum.dropped),
+      static_cast<unsigned long long>(r.sum.promotions), static_cast<unsigned long long>(r.sum.capped));
   CHECK(r.compared >= programs() * 6);
   CHECK(r.threw > 0);
   CHECK(r.sum.deferred > 0);
   CHECK(r.sum.inlined > 0);
   CHECK(r.sum.steals > 0);
   CHECK(r.sum.parkings > 0);
+  CHECK(r.sum.capped > 0);
+  CHECK(r.sum.promotions > 0);
   CHECK(r.sum.suspensions > 0);
   CHECK(r.sum.dropped > 0);
   for (const usage& u : launches()) {
@@ -210,6 +216,7 @@ TEST_CASE("one program", "[.]") {
   how.workers = static_cast<unsigned>(number("WEFT_TEST_WORKERS", 2));
   how.inlining = number("WEFT_TEST_INLINING", 1) != 0;
   how.surplus = static_cast<unsigned>(number("WEFT_TEST_SURPLUS", 4));
+  how.cap = static_cast<unsigned>(number("WEFT_TEST_CAP", 1u << 14));
   how.spin = static_cast<unsigned>(number("WEFT_TEST_SPIN", 100));
   how.planted = number("WEFT_TEST_PLANT", 0) != 0;
   const std::uint64_t times = number("WEFT_TEST_REPEAT", 1000);

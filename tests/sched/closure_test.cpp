@@ -104,9 +104,9 @@ TEST_CASE("a frame keeps the first exception only") {
   tracked::reset();
   {
     frame f;
-    CHECK_FALSE(f.closed);
+    CHECK_FALSE(f.is(frame::closed));
     f.close(failure(1));
-    CHECK(f.closed);
+    CHECK(f.is(frame::closed));
     f.close(failure(2));
     CHECK(tracked::alive == 1);
     CHECK(number(f.take_error()) == 1);

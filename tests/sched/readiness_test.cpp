@@ -34,7 +34,7 @@ struct search : made_strand {
   pending_rights table;
   int a = 0, b = 0, c = 0, d = 0;
 
-  closure* find() { return find_ready(*this, table); }
+  closure* find() { return find_ready(*this, table).ready; }
   /// Takes whatever is ready, one after the other, as thieves that end nothing.
   std::vector<closure*> take_all() {
     std::vector<closure*> all;

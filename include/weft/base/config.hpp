@@ -49,6 +49,12 @@
 #define WEFT_COUNT_INLINED 1
 #endif
 
+/// A frame with so many closures that have not ended is promoted to a graph by the first thief that meets it
+/// (measured: docs/development/decisions.md); small values are for tests.
+#ifndef WEFT_LARGE_FRAME
+#define WEFT_LARGE_FRAME 64
+#endif
+
 /// Yields the processor at marked points, so that few cores show many schedules; for tests only.
 #ifndef WEFT_TEST_YIELDS
 #define WEFT_TEST_YIELDS 0

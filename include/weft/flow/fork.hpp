@@ -33,20 +33,11 @@ WEFT_ALWAYS_INLINE void run_now(result<R> r, F&& f, Kept&... kept) {
 template <bool WithOptions, class R, class F, class... Bindings>
 WEFT_NOINLINE void run_carefully(sched::strand& s, [[maybe_unused]] const task_options* options, result<R> r,
                                  F f, typename Bindings::kept... kept) {
-  const sched::object_mark mark = s.mark();
-  const char* const outer = s.inline_name;
+  sched::interruption of_caller;
+  sched::interrupt(s, of_caller);
   if constexpr (WithOptions) s.inline_name = options->name;
-  const sched::leftovers::body left = s.left.put_aside(s.cleanups);
-  s.restore_limit();
   run_now<Bindings...>(r, std::move(f), kept...);
-  s.inline_name = outer;
-  if (s.pending()) {
-    s.left.inherit(left);
-  } else {
-    release_objects(s, mark);
-    s.left.resume(left);
-    s.restore_limit();
-  }
+  sched::go_on(s, of_caller);
 }
 
 /// fork off both short ways: whatever may have to be done is considered.
@@ -82,7 +73,7 @@ WEFT_NOINLINE void fork_slowly(sched::strand& s, const task_options* options, re
       if (!s.pending()) open_frame(s, s.closures.allocate_here(sizeof(sched::frame)));
       void* const place = s.closures.allocate_here(sizeof(closure));
       link(*s.top, *::new (place) closure(std::move(f), r, options, std::move(kept)...));
-      ++s.deferred;
+      ++s.live;
       return;
     }
   }

@@ -11,10 +11,12 @@ namespace weft {
 
 /// Totals over all workers of a runtime since it was made; exact while nothing runs.
 struct counters {
-  std::uint64_t deferred = 0;  ///< tasks that became closures
-  std::uint64_t inlined = 0;   ///< tasks run inside fork (fast path only in builds with WEFT_COUNT_INLINED)
-  std::uint64_t dropped = 0;   ///< tasks dropped after an exception or a stop
-  std::uint64_t steals = 0;    ///< closures taken by thieves
+  std::uint64_t deferred = 0;    ///< tasks that became closures
+  std::uint64_t inlined = 0;     ///< tasks run inside fork (fast path only in builds with WEFT_COUNT_INLINED)
+  std::uint64_t dropped = 0;     ///< tasks dropped after an exception or a stop
+  std::uint64_t steals = 0;      ///< closures taken by thieves
+  std::uint64_t capped = 0;      ///< times fork ran tasks because the cap was reached
+  std::uint64_t promotions = 0;  ///< frames that became graphs
   std::uint64_t steal_attempts = 0;    ///< times a thief went into a strand
   std::uint64_t barriers = 0;          ///< times it needed a process-wide barrier for that
   std::uint64_t parkings = 0;          ///< strands that waited as data
@@ -34,6 +36,8 @@ struct worker_counters {
     inlined,
     dropped,
     steals,
+    capped,
+    promotions,
     steal_attempts,
     barriers,
     parkings,
@@ -54,6 +58,8 @@ struct worker_counters {
     sum.inlined += get(inlined);
     sum.dropped += get(dropped);
     sum.steals += get(steals);
+    sum.capped += get(capped);
+    sum.promotions += get(promotions);
     sum.steal_attempts += get(steal_attempts);
     sum.barriers += get(barriers);
     sum.parkings += get(parkings);

@@ -29,11 +29,15 @@ struct descriptor {
   const access_mode* modes;         ///< rights on the objects, in the order of closure::objects()
   std::size_t objects;              ///< how many
   const task_options& (*options)(const closure&) noexcept;
+  void (*more)(closure&, access_visitor&) = nullptr;  ///< accesses besides those on objects(); null: none
+  /// Folds a contribution that was made apart into its object, or forgets it.
+  void (*fold)(closure&, std::uint32_t part, bool counts) = nullptr;
 };
 
 /// created: nobody started it. stolen: a thief runs it. awaited: a thief runs it and a strand waits for that.
+/// noted: a thief runs it and is to tell the graph of the frame.
 /// done, failed: a thief ended it, or (failed) it stands for an exception at this place in reference order.
-enum class closure_state : std::uint8_t { created, stolen, awaited, done, failed };
+enum class closure_state : std::uint8_t { created, stolen, awaited, noted, done, failed };
 
 /// A task's record, on the closure arena of the strand that forked it, followed by object pointers and
 /// arguments.
@@ -56,6 +60,7 @@ struct closure {
   base::atomic<closure_state> state{closure_state::created};
   bool local = false;    ///< thieves leave it alone
   bool counted = false;  ///< part of the strand's surplus
+  bool apart = false;    ///< contributions are kept in the closure until they are folded
 
   explicit closure(const descriptor& d) noexcept : what(&d) {}
   closure(const closure&) = delete;
@@ -68,6 +73,8 @@ struct closure {
 
   /// Stores the exception of a closure that is about to be failed.
   void set_failure(std::exception_ptr e) noexcept { std::construct_at(&failure_, std::move(e)); }
+  /// *Requires*: state failed, not taken out.
+  const std::exception_ptr& failure() const noexcept { return failure_; }
   /// Takes the exception out. *Requires*: state failed; called once.
   std::exception_ptr take_failure() noexcept {
     std::exception_ptr e = std::move(failure_);

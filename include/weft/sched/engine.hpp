@@ -57,6 +57,23 @@ class engine {
   }
   void put_strand(strand& s) noexcept { idle.push_back(s); }
 
+  /// *Throws*: std::bad_alloc.
+  graph& take_graph() {
+    const std::lock_guard hold(graphs_door_);
+    if (!idle_graphs_.empty()) {
+      graph& g = *idle_graphs_.back();
+      idle_graphs_.pop_back();
+      return g;
+    }
+    idle_graphs_.reserve(graphs_.size() + 1);  // so that put_graph cannot fail
+    graphs_.push_back(std::make_unique<graph>());
+    return *graphs_.back();
+  }
+  void put_graph(graph& g) noexcept {
+    const std::lock_guard hold(graphs_door_);
+    idle_graphs_.push_back(&g);
+  }
+
   /// Makes the strand part of a run. *Requires*: it is idle.
   static void join_run(strand& s, run_state& run) noexcept {
     s.attention.store(0, base::memory_order_relaxed);  // ordered by what follows
@@ -99,6 +116,9 @@ class engine {
     for (base::backoff wait; visitors.load(base::memory_order_acquire) != 0;) wait.wait();
   }
 
+  std::mutex graphs_door_;
+  std::vector<std::unique_ptr<graph>> graphs_;
+  std::vector<graph*> idle_graphs_;
   std::mutex registry_door_;
   std::vector<std::unique_ptr<strand>> registry_;
 };

@@ -15,16 +15,23 @@ using late_exception = std::optional<std::exception_ptr>;
 /// One frame. It is opened by the first deferred fork of a body, closed when its last closure has ended.
 ///
 /// Who may touch it when:
-///  1. `parent`, `closures_end` are set before the frame is published (by parent->child) and constant.
-///  2. `child`, `first`, `current`, `closed` are written by the owner of the strand; thieves read them while
+///  1. `parent`, `closures_end`, `live_below` are set before the frame is published (by parent->child) and
+///  constant.
+///  2. `child`, `first`, `current`, `flags` are written by the owner of the strand; thieves read them while
 ///  they
-///     are alone inside the strand (strand::lock, and for a running strand the entry protocol).
+///     are alone inside the strand (strand::door, and for a running strand the entry protocol).
 ///  3. `link`, `failing`, `objects` and the exception behind `closed` belong to the owner of the strand.
-///  4. `scan` belongs to the thief that holds strand::lock.
+///  4. `scan`, `attempts` belong to the thief that holds strand::door; it also sets `promoted`.
 ///  5. The memory of a frame and its closures is reused only after the owner has looked at strand::attention.
 struct frame {
+  /// closed: a closure ended with an exception, all later ones are dropped. promoted: it is executed by a
+  /// graph, and closed to thieves who come in the ordinary way. over: that graph has ended, and so has the
+  /// frame.
+  enum flag : std::uint8_t { closed = 1, promoted = 2, over = 4 };
+
   constexpr frame() noexcept {}
-  frame(frame* p, std::byte* closures) noexcept : parent(p), closures_end(closures) {}
+  frame(frame* p, std::byte* closures, std::uint32_t live) noexcept
+      : parent(p), closures_end(closures), live_below(live) {}
   frame(const frame&) = delete;
   frame& operator=(const frame&) = delete;
   ~frame() {}  // take_error has been called, or there is none
@@ -36,8 +43,10 @@ struct frame {
   base::atomic<closure*>* link = &first;    ///< where the next closure is to be linked
   closure* scan = nullptr;  ///< all before it have ended (used while the owner has claimed nothing yet)
   std::byte* closures_end = nullptr;
-  bool failing = false;              ///< the last closure has failed: whatever is forked later is dropped
-  base::atomic<bool> closed{false};  ///< a closure ended with an exception: all later ones are dropped
+  bool failing = false;  ///< the last closure has failed: whatever is forked later is dropped
+  base::atomic<std::uint8_t> flags{0};
+  std::uint16_t attempts = 0;    ///< of thieves to find something to promote it for
+  std::uint32_t live_below = 0;  ///< closures of the strand that were alive when it was opened
   struct nothing {};
   union {
     nothing not_begun_{};
@@ -46,16 +55,19 @@ struct frame {
 
   /// Keeps the exception of the first closure that failed, and closes the frame.
   WEFT_COLD void close(std::exception_ptr e) noexcept {
-    if (closed.load(weft::base::memory_order_relaxed)) return;  // only the owner writes it
+    if (is(closed)) return;
     std::construct_at(&error_, std::move(e));
-    closed.store(true, weft::base::memory_order_relaxed);  // thieves read it behind the entry protocol
+    flags.fetch_or(closed, weft::base::memory_order_relaxed);  // thieves read it behind the entry protocol
   }
-  /// *Requires*: closed, called once.
+  /// Opens it again. *Requires*: it is closed.
   WEFT_COLD std::exception_ptr take_error() noexcept {
     std::exception_ptr e = std::move(error_);
     std::destroy_at(&error_);
+    flags.fetch_and(static_cast<std::uint8_t>(~closed), weft::base::memory_order_relaxed);
     return e;
   }
+  /// Acquire: behind `promoted` lies the graph.
+  bool is(flag f) const noexcept { return (flags.load(weft::base::memory_order_acquire) & f) != 0; }
 
  private:
   union {

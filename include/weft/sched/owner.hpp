@@ -12,6 +12,20 @@ namespace weft::sched {
 /// as data, which makes it somebody else's at once; only asked for where `as_data`.
 bool await(strand& s, closure& stolen, bool as_data);
 
+/// What became of a promoted frame that its owner executed.
+enum class graph_outcome : std::uint8_t {
+  opened,  ///< a task has opened a frame above it
+  ended,   ///< all its closures have ended
+  aside,   ///< the strand waits as data: it is somebody else's
+};
+
+/// Executes a promoted frame as far as possible (promotion.hpp).
+graph_outcome run_promoted(strand& s, frame& f, bool as_data);
+
+/// Whether the owner still has to end, in the ordinary way, the closure at which it was when the frame was
+/// promoted.
+bool comes_before_graph(strand& s, const frame& f, const closure& c) noexcept;
+
 /// Tells sleeping workers that the strand may have something to steal (waiting.hpp); `certain`: that it has.
 void offer(strand& s, bool certain) noexcept;
 
@@ -20,6 +34,7 @@ bool sleepers_near(const strand& s) noexcept;
 
 void count_dropped(strand& s) noexcept;  // worker.hpp
 void count_inlined(strand& s) noexcept;  // worker.hpp
+void count_capped(strand& s) noexcept;   // worker.hpp
 
 /// The owner's answer to attention bits: lets a thief finish, takes note of what thieves report.
 /// *Returns*: whether the run of this strand is stopped.
@@ -69,7 +84,7 @@ WEFT_COLD inline std::exception_ptr cancellation() noexcept {
 /// Opens a frame for the running body at `place`, which was allocated on the closure arena. *Requires*: it
 /// has none.
 WEFT_ALWAYS_INLINE void open_frame(strand& s, void* place) noexcept {
-  frame* f = ::new (place) frame(s.top, s.closures.mark().end);
+  frame* f = ::new (place) frame(s.top, s.closures.mark().end, s.live);
   s.top->child.store(f, base::memory_order_release);  // publishes the frame to thieves, who read with acquire
   s.top = f;
   s.limit = no_inlining;
@@ -110,7 +125,7 @@ WEFT_NOINLINE inline void defer(strand& s, closure& c) noexcept {
     ++s.surplus;
   }
   link(f, c);
-  ++s.deferred;
+  ++s.live;
   if (sleepers_near(s)) [[unlikely]]
     offer(s, c.counted);
 }
@@ -144,6 +159,8 @@ inline void pop_frame(strand& s) noexcept {
   base::owner_store(f->parent->child, static_cast<frame*>(nullptr));
   s.top = f->parent;
   look(s);  // a thief inside may still read the frame
+  s.deferred += s.live - f->live_below;
+  s.live = f->live_below;
   s.closures.release_to(arena_mark{reinterpret_cast<std::byte*>(f), f->closures_end});
 }
 
@@ -188,6 +205,7 @@ WEFT_NOINLINE inline bool settle(strand& s, frame& f, closure& c, bool as_data) 
         return true;
       case closure_state::stolen:
       case closure_state::awaited:
+      case closure_state::noted:
         if (!await(s, c, as_data)) return false;
     }
   }
@@ -233,8 +251,14 @@ inline bool drain(strand& s, frame* floor, bool as_data) {
   if (c == nullptr) c = begin_frame(s, *f);
   for (;;) {
     while (c == nullptr) {  // the frame has ended
-      if (f->closed.load(base::memory_order_relaxed)) [[unlikely]]
-        hand_up_error(s, *f, floor);  // the owner's own
+      if (f->is(frame::promoted) && !f->is(frame::over)) [[unlikely]] {
+        const graph_outcome o = run_promoted(s, *f, as_data);
+        if (o == graph_outcome::aside) return false;
+        if (o == graph_outcome::opened) c = begin_frame(s, *(f = s.top));
+        continue;
+      }
+      if (f->is(frame::closed)) [[unlikely]]
+        hand_up_error(s, *f, floor);
       f = f->parent;
       pop_frame(s);
       if (f == floor) return true;
@@ -245,20 +269,28 @@ inline bool drain(strand& s, frame* floor, bool as_data) {
     base::owner_store(f->current, c);
     if (look(s)) [[unlikely]]
       f->close(cancellation());
-    // Acquire pairs with the exchange of the thief that ended it; `closed` is the owner's own.
+    // Acquire pairs with the exchange of the thief that ended it; the flags are the owner's own, or behind
+    // the look.
     if (c->state.load(base::memory_order_acquire) != closure_state::created ||
-        f->closed.load(base::memory_order_relaxed)) [[unlikely]] {
-      if (!settle(s, *f, *c, as_data)) return false;
-    } else {
-      enter(s, *f, *c);
-      run_body(s, *c);
-      if (s.top != f) {
-        f = s.top;
-        c = begin_frame(s, *f);
+        f->flags.load(base::memory_order_relaxed) != 0) [[unlikely]] {
+      if (f->is(frame::promoted) && !comes_before_graph(s, *f, *c)) {
+        c = nullptr;
         continue;
       }
-      release_objects(s, f->objects);
+      if (c->state.load(base::memory_order_acquire) != closure_state::created || f->is(frame::closed)) {
+        if (!settle(s, *f, *c, as_data)) return false;
+        c = c->next.load(base::memory_order_relaxed);  // the owner's own store
+        continue;
+      }
     }
+    enter(s, *f, *c);
+    run_body(s, *c);
+    if (s.top != f) {
+      f = s.top;
+      c = begin_frame(s, *f);
+      continue;
+    }
+    release_objects(s, f->objects);
     c = c->next.load(base::memory_order_relaxed);  // the owner's own store
   }
 }
@@ -271,6 +303,63 @@ inline const char* current_task_name() noexcept {
   if (s.inline_name != nullptr) return s.inline_name;
   const closure* c = s.floor->current.load(base::memory_order_relaxed);  // the owner's own store
   return c != nullptr ? c->what->options(*c).name : nullptr;
+}
+
+/// What a body keeps while a task with objects and a name of its own runs inside fork.
+struct interruption {
+  object_mark objects;
+  leftovers::body left;
+  const char* name = nullptr;
+};
+
+/// Begins such a task.
+WEFT_NOINLINE inline void interrupt(strand& s, interruption& i) noexcept {
+  i.objects = s.mark();
+  i.left = s.left.put_aside(s.cleanups);
+  i.name = s.inline_name;
+  s.restore_limit();
+}
+
+/// Ends it. If it has left children, what else it has left falls to the body around it.
+WEFT_NOINLINE inline void go_on(strand& s, const interruption& i) noexcept {
+  s.inline_name = i.name;
+  if (s.pending()) {
+    s.left.inherit(i.left);
+  } else {
+    release_objects(s, i.objects);
+    s.left.resume(i.left);
+    s.restore_limit();
+  }
+}
+
+/// Whether a fork that is not run at once only has to make a closure of `size` bytes in the current block.
+WEFT_ALWAYS_INLINE bool defers_simply(const strand& s, std::size_t size) noexcept {
+  if (base::owner_load(s.attention) != 0 || s.wanted_surplus != 0 || s.live >= s.cap ||
+      !s.closures.fits(size + sizeof(frame)))
+    return false;
+  return s.pending() ? !s.top->failing : context::stack_pointer() <= s.inline_limit;
+}
+
+/// Runs the children of the running body to their end. What they throw is left in `thrown`.
+inline void drain_children(strand& s) {
+  frame* const floor = s.floor;
+  const char* const name = s.inline_name;
+  const leftovers::body left = s.left.put_aside();
+  s.inline_name = nullptr;
+  drain(s, floor, false);
+  s.inline_name = name;
+  s.floor = floor;
+  s.left.resume(left);
+}
+
+/// Makes room for a closure where the cap on live ones is reached: runs those that the body has forked so
+/// far. What they throw stays at this place of the reference order.
+WEFT_COLD inline void make_room(strand& s) {
+  if (!s.pending()) return;  // the live ones belong to bodies below: nesting goes on
+  count_capped(s);
+  drain_children(s);
+  s.restore_limit();
+  if (s.thrown) raise(s, *std::exchange(s.thrown, std::nullopt));
 }
 
 /// What becomes of a task that is being forked.
@@ -293,17 +382,12 @@ WEFT_ALWAYS_INLINE verdict judge_fork(strand& s) noexcept {
     const verdict v = judge_rare_fork(s);
     if (v != verdict::run_now) return v;
   }
+  if (s.live >= s.cap) [[unlikely]]
+    make_room(s);
   if (s.pending()) return s.top->failing ? judge_rare_fork(s) : verdict::defer;
   if (s.surplus < s.wanted_surplus || context::stack_pointer() <= s.inline_limit) return verdict::defer;
   s.restore_limit();
   return verdict::run_now;
-}
-
-/// Whether a fork that is not run at once only has to make a closure of `size` bytes in the current block.
-WEFT_ALWAYS_INLINE bool defers_simply(const strand& s, std::size_t size) noexcept {
-  if (base::owner_load(s.attention) != 0 || s.wanted_surplus != 0 || !s.closures.fits(size + sizeof(frame)))
-    return false;
-  return s.pending() ? !s.top->failing : context::stack_pointer() <= s.inline_limit;
 }
 
 /// Waits for all children of the running body. *Throws*: the first exception in reference order; cancelled.
@@ -312,14 +396,7 @@ WEFT_NOINLINE inline void sync(strand& s) {
     base::fail("sync() was called outside a task; only a running task has children to wait for");
   bool stopped = false;
   if (s.pending()) {
-    frame* const floor = s.floor;
-    const char* const name = s.inline_name;
-    const leftovers::body left = s.left.put_aside();
-    s.inline_name = nullptr;
-    drain(s, floor, false);
-    s.inline_name = name;
-    s.floor = floor;
-    s.left.resume(left);
+    drain_children(s);
     stopped = s.run.load(base::memory_order_relaxed)
                   ->stopped.load(base::memory_order_acquire);  // pairs with stop()
   } else {

@@ -66,27 +66,37 @@ class pending_rights {
   std::unique_ptr<slot[]> slots_ = std::make_unique<slot[]>(64);
 };
 
-/// Finds the first ready closure, oldest frame first. *Requires*: the caller is alone inside the strand.
-/// *Returns*: null if none was found among the first `reach` closures of each frame.
-/// *Throws*: std::bad_alloc. *Cost*: linear in the closures between the first unfinished one and the one
-/// found. *Source*: the steal of KAAPI (Gautier, Besseron, Pigeon, PASCO'07, section 3.3), from a moving
-/// start.
-inline closure* find_ready(strand& s, pending_rights& pending) {
+/// What a thief found: the first ready closure, and the first frame that should be promoted.
+struct findings {
+  closure* ready = nullptr;
+  frame* large = nullptr;
+};
+
+/// See WEFT_LARGE_FRAME.
+inline constexpr unsigned large_frame = WEFT_LARGE_FRAME;
+
+/// Finds a ready closure, oldest frame first, and a frame that should be promoted: a large one, or one with
+/// rights beyond whole objects. *Requires*: the caller is alone inside the strand. *Throws*: std::bad_alloc.
+/// *Cost*: linear in the closures met, at most large_frame for each frame. *Source*: the steal of KAAPI
+/// (Gautier, Besseron, Pigeon, PASCO'07, section 3.3), from a moving start.
+inline findings find_ready(strand& s, pending_rights& pending) {
   using namespace base;
-  constexpr unsigned reach = 1u << 14;
+  findings found;
   // Acquire, here and below, pairs with the owner's release stores that publish frames and closures.
-  for (frame* f = s.root.child.load(memory_order_acquire); f != nullptr;
+  for (frame* f = s.root.child.load(memory_order_acquire); f != nullptr && found.ready == nullptr;
        f = f->child.load(memory_order_acquire)) {
-    if (f->closed.load(memory_order_relaxed)) continue;  // ordered by the entry protocol
+    if (f->flags.load(memory_order_relaxed) != 0) continue;  // ordered by the entry protocol
     pending.clear();
     const auto wait_for = [&pending](const closure& c) {
       for (unsigned i = 0; i < c.what->objects; ++i) pending.add(c.objects()[i], c.what->modes[i]);
     };
     closure* c = f->current.load(memory_order_acquire);
+    bool whole = true;  // only rights on whole objects so far
     if (c != nullptr) {
       // The owner is at c: running it, or waiting for the thief that does, or just past it. Its children have
       // their rights from it, so it stands in the way of later closures of this frame only.
       if (c->state.load(memory_order_acquire) == closure_state::failed) continue;
+      whole = c->what->more == nullptr;
       wait_for(*c);
       c = c->next.load(memory_order_acquire);
     } else {
@@ -96,21 +106,25 @@ inline closure* find_ready(strand& s, pending_rights& pending) {
         c = c->next.load(memory_order_acquire);
       }
     }
-    for (unsigned seen = 0; c != nullptr && seen < reach; c = c->next.load(memory_order_acquire), ++seen) {
+    unsigned seen = 0;
+    for (; c != nullptr && seen < large_frame; c = c->next.load(memory_order_acquire), ++seen) {
       const closure_state state =
           c->state.load(memory_order_acquire);  // pairs with the exchange in end_stolen
       if (state == closure_state::done) continue;
       if (state == closure_state::failed) break;  // everything later is dropped
-      if (state == closure_state::created && !c->local) {
-        bool ready = true;
-        for (unsigned i = 0; ready && i < c->what->objects; ++i)
-          ready = !pending.conflicts(c->objects()[i], c->what->modes[i]);
-        if (ready) return c;
-      }
-      wait_for(*c);
+      whole = whole && c->what->more == nullptr;
+      if (found.ready != nullptr || !whole) continue;
+      bool ready = state == closure_state::created && !c->local;
+      for (unsigned i = 0; ready && i < c->what->objects; ++i)
+        ready = !pending.conflicts(c->objects()[i], c->what->modes[i]);
+      if (ready)
+        found.ready = c;
+      else
+        wait_for(*c);
     }
+    if (found.large == nullptr && (seen == large_frame || !whole)) found.large = f;
   }
-  return nullptr;
+  return found;
 }
 
 }  // namespace weft::sched

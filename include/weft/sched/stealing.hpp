@@ -2,7 +2,7 @@
 // The thief: how it gets into another worker's strand without taxing the owner, and what it takes out.
 #pragma once
 
-#include <weft/sched/waiting.hpp>
+#include <weft/sched/promotion.hpp>
 
 namespace weft::sched {
 
@@ -42,6 +42,7 @@ inline bool worker::enter_door(strand& s) noexcept {
 /// Enters a strand that waits: nobody executes it, so its door is enough.
 inline strand* worker::steal_from_waiting(worker& victim) {
   return victim.waiting_.first_of([this](strand& s) -> strand* {
+    if (strand* drawn = draw_from_graphs(s)) return drawn;
     if (s.root.child.load(base::memory_order_relaxed) == nullptr || !enter_door(s)) return nullptr;
     strand* got = nullptr;
     if (s.status.load(base::memory_order_relaxed) == strand_status::waiting) {  // ordered by the door
@@ -56,6 +57,7 @@ inline strand* worker::steal_from_waiting(worker& victim) {
 /// Enters a strand that is executed: asks its owner to stand still, or orders itself behind a heavy fence.
 inline strand* worker::steal_from_running(strand& s) {
   using namespace base;
+  if (strand* drawn = draw_from_graphs(s)) return drawn;
   // Relaxed: a first look from outside; what matters is read again inside.
   if (s.root.child.load(memory_order_relaxed) == nullptr || !enter_door(s)) return nullptr;
   strand* got = nullptr;
@@ -77,7 +79,8 @@ inline strand* worker::steal_from_running(strand& s) {
       heavy_fence();
     }
     got = take_from(s);
-    const bool counted = got != nullptr && got->root.current.load(memory_order_relaxed)->counted;
+    const bool counted =
+        got != nullptr && got->drawn_from == nullptr && got->root.current.load(memory_order_relaxed)->counted;
     if (counted) s.taken.fetch_add(1, memory_order_relaxed);  // ordered by attention
     // Release pairs with the acquire in attend and look: the owner sees what was taken.
     if (got == nullptr) s.attention.fetch_or(hungry, memory_order_release);
@@ -91,17 +94,21 @@ inline strand* worker::steal_from_running(strand& s) {
 /// Takes a ready closure out. *Requires*: alone inside the strand.
 inline strand* worker::take_from(strand& s) noexcept {
   strand* const thief = spare();
-  closure* c = nullptr;
+  findings found;
   try {
-    if (thief != nullptr) c = find_ready(s, rights_);
+    if (thief != nullptr) found = find_ready(s, rights_);
   } catch (const std::bad_alloc&) {  // no memory to search: nothing found
   }
+  if (found.large != nullptr && promote(s, *found.large)) return draw_from_graphs(s);
+  closure* const c = found.ready;
   if (c == nullptr) return nullptr;
   spare_ = nullptr;
   // Relaxed: the owner sees it behind the entry protocol, other thieves behind the door.
   c->state.store(closure_state::stolen, base::memory_order_relaxed);
   count(counter::steals);
   thief->victim = &s;
+  const int own = c->what->options(*c).priority;
+  thief->priority = own != 0 ? own : s.priority;
   thief->root.current.store(c, base::memory_order_relaxed);           // published by the door in adopt
   engine::join_run(*thief, *s.run.load(base::memory_order_relaxed));  // constant while the strand is in use
   begin(*thief);

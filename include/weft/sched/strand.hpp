@@ -18,6 +18,8 @@ class worker;
 struct run_state;
 struct context_slot;
 struct strand;
+class graph;
+struct graph_node;
 
 /// Looks of the owner at strand::attention end here. Any bit sends the owner off its fast path.
 enum attention_bits : std::uint8_t {
@@ -63,7 +65,9 @@ struct alignas(64) strand {
   frame* top = nullptr;    ///< the innermost frame; equal to floor if the running body has deferred nothing
   arena closures;
   worker* executor = nullptr;
-  std::uint64_t deferred = 0;  ///< closures made since the worker last counted them
+  std::uint32_t live = 0;      ///< closures in its frames
+  std::uint32_t cap = 0;       ///< how many of them there may be before fork runs some
+  std::uint64_t deferred = 0;  ///< closures of popped frames since the worker last counted them
   leftovers left;  ///< of the running body; if any, tasks run inside fork clean up behind themselves
   const char* inline_name = nullptr;       ///< name of the innermost named task that runs inside fork
   std::chrono::nanoseconds last_offer{0};  ///< when sleepers were last told of this strand
@@ -79,10 +83,16 @@ struct alignas(64) strand {
   base::atomic<std::uint32_t> answer{0};  ///< number of the visit the owner knows of
   base::atomic<std::uint32_t> taken{0};   ///< surplus closures taken since the owner looked
   base::atomic<run_state*> run{nullptr};
-  strand* victim = nullptr;           ///< whose closure this strand executes; null for the root of a run
-  context_slot* suspended = nullptr;  ///< the stack on which its body waits; null: it waits as data
-  worker* waiting_at = nullptr;       ///< whose list of waiting strands it is in
-  strand* next = nullptr;             ///< in that list, or in a pool or queue
+  base::atomic<graph*> graphs{nullptr};  ///< the innermost promoted frame's
+  graph* drawn_from = nullptr;           ///< whose nodes it executes, if it took them from a graph:
+  graph_node* node = nullptr;            ///< the one it executes,
+  graph_node* drawn = nullptr;           ///< those not begun,
+  graph_node* finished = nullptr;        ///< and those ended and not reported
+  int priority = 0;                      ///< what its tasks inherit
+  strand* victim = nullptr;              ///< whose closure this strand executes; null for the root of a run
+  context_slot* suspended = nullptr;     ///< the stack on which its body waits; null: it waits as data
+  worker* waiting_at = nullptr;          ///< whose list of waiting strands it is in
+  strand* next = nullptr;                ///< in that list, or in a pool or queue
   strand* previous = nullptr;
 
   /// Whether a fork may run its task at once: nothing pending in the frame, enough surplus, stack left.

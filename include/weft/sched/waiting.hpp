@@ -23,12 +23,12 @@ inline void worker::switch_to(context_slot& to, errand first) noexcept {
 inline void worker::run_errand() noexcept {
   const errand e = std::exchange(errand_, {});
   if (e.retired != nullptr && e.retired != &native_) home_->contexts.put(*e.retired);
-  if (e.waits != nullptr && !put_aside(*e.waits, e.for_closure, e.for_run)) next_ = e.waits;
+  if (e.waits != nullptr && !put_aside(*e.waits, e.for_closure, e.for_run, e.for_graph)) next_ = e.waits;
 }
 
 /// Publishes the strand as waiting: thieves may enter it, and whoever ends what it waits for continues it.
-/// *Returns*: false if that has ended already; then the strand is this worker's as before.
-inline bool worker::put_aside(strand& s, closure* c, run_state* run) noexcept {
+/// *Returns*: false if that has happened already; then the strand is this worker's as before.
+inline bool worker::put_aside(strand& s, closure* c, run_state* run, graph* g) noexcept {
   using namespace base;
   counters_.add(counter::deferred, std::exchange(s.deferred, 0));
   running_.store(nullptr, memory_order_release);  // a hint for thieves; they check the status behind the door
@@ -44,6 +44,10 @@ inline bool worker::put_aside(strand& s, closure* c, run_state* run) noexcept {
   if (c != nullptr) {
     closure_state expected = closure_state::stolen;
     waits = c->state.compare_exchange_strong(expected, closure_state::awaited, memory_order_acq_rel);
+  } else if (g != nullptr) {
+    const std::lock_guard hold(g->door);
+    waits = !g->all_ended() && !g->needs_owner() && g->ready() == 0;
+    if (waits) g->waiter = &s;
   } else {
     std::uint32_t expected = run_state::going;
     waits = run->finished.compare_exchange_strong(expected, run_state::awaited, memory_order_acq_rel);
@@ -58,7 +62,7 @@ inline bool worker::await(strand& s, closure& stolen, bool as_data) {
   if (as_data) {
     s.suspended = nullptr;
     count(counter::parkings);
-    return !put_aside(s, &stolen, nullptr);
+    return !put_aside(s, &stolen, nullptr, nullptr);
   }
   context_slot* fresh = nullptr;
   try {
@@ -75,6 +79,27 @@ inline bool worker::await(strand& s, closure& stolen, bool as_data) {
   count(counter::suspensions);
   s.suspended = active_;
   switch_to(*fresh, {.waits = &s, .for_closure = &stolen});
+  return true;
+}
+
+/// Waits until the owner of a promoted frame has something to do. *Returns*: as await.
+inline bool worker::await_graph(strand& s, graph& g, bool as_data) {
+  if (as_data) {
+    s.suspended = nullptr;
+    count(counter::parkings);
+    return !put_aside(s, nullptr, nullptr, &g);
+  }
+  context_slot* fresh = nullptr;
+  try {
+    fresh = &home_->contexts.take();
+  } catch (...) {
+    base::backoff().wait();  // no stack for anybody else: the caller looks again, see await
+    look(s);
+    return true;
+  }
+  count(counter::suspensions);
+  s.suspended = active_;
+  switch_to(*fresh, {.waits = &s, .for_graph = &g});
   return true;
 }
 
@@ -108,6 +133,7 @@ WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
 }
 
 inline void count_inlined(strand& s) noexcept { s.executor->count(counter::inlined); }
+inline void count_capped(strand& s) noexcept { s.executor->count(counter::capped); }
 inline void count_dropped(strand& s) noexcept { s.executor->count(counter::dropped); }
 
 }  // namespace weft::sched

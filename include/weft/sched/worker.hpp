@@ -4,6 +4,7 @@
 
 #include <weft/observe/counters.hpp>
 #include <weft/sched/context_pool.hpp>
+#include <weft/sched/graph.hpp>
 #include <weft/sched/owner.hpp>
 #include <weft/sched/readiness.hpp>
 #include <weft/sched/strand_list.hpp>
@@ -52,6 +53,7 @@ class worker {
   static void take_from_waiting(strand& s) noexcept { s.waiting_at->waiting_.remove(s); }
 
   bool await(strand& s, closure& stolen, bool as_data);
+  bool await_graph(strand& s, graph& g, bool as_data);
   void await_run(strand& s, run_state& run, context_slot& meanwhile) noexcept;
 
  private:
@@ -60,7 +62,8 @@ class worker {
     context_slot* retired = nullptr;  ///< a stack nobody needs now
     strand* waits = nullptr;          ///< a strand whose body waits on the stack just left,
     closure* for_closure = nullptr;   ///< for this to end,
-    run_state* for_run = nullptr;     ///< or for this
+    run_state* for_run = nullptr;     ///< or for this,
+    graph* for_graph = nullptr;       ///< or for something ready in this
   };
 
   void main(context_slot* first);
@@ -71,7 +74,12 @@ class worker {
   strand* end(strand& s) noexcept;
   strand* end_stolen(strand& s) noexcept;
   strand* end_run(strand& s) noexcept;
-  bool put_aside(strand& s, closure* c, run_state* run) noexcept;
+  bool put_aside(strand& s, closure* c, run_state* run, graph* g) noexcept;
+  strand* end_drawn(strand& s) noexcept;
+  strand* end_noted(strand& victim, closure& c) noexcept;
+  strand* draw_from_graphs(strand& s) noexcept;
+  strand* draw_from(graph& g, strand& s) noexcept;
+  bool promote(strand& s, frame& f) noexcept;
 
   strand* find_work();
   strand* look_around();

@@ -79,6 +79,8 @@ inline void worker::execute(strand& s) {
 /// Makes a strand from the pool ready to execute the closure in `root.current`.
 inline void worker::begin(strand& s) noexcept {
   s.wanted_surplus = home_->wanted_surplus;
+  s.cap = home_->options.cap;
+  s.live = 0;
   s.surplus = 0;
   s.taken.store(0, base::memory_order_relaxed);  // no thief can be inside
   s.limit = no_inlining;
@@ -94,13 +96,22 @@ inline void worker::begin(strand& s) noexcept {
 inline strand* worker::end(strand& s) noexcept {
   release_objects(s, s.root.objects);
   counters_.add(counter::deferred, std::exchange(s.deferred, 0));
+  strand* woken = nullptr;
+  if (s.drawn_from != nullptr) {
+    woken = end_drawn(s);
+    if (woken == &s) return woken;  // with its next task
+  }
   if (s.victim == nullptr) s.closures.release_to(arena_mark{});  // its own closure stood there
   running_.store(nullptr, base::memory_order_release);           // see put_aside
   set_current(idle_);
   s.door.lock();
   s.status.store(strand_status::idle, base::memory_order_relaxed);  // ordered by the door
   s.door.unlock();
-  strand* continued = s.victim != nullptr ? end_stolen(s) : end_run(s);
+  if (woken != nullptr) adopt(*woken);
+  strand* const continued = s.drawn_from != nullptr ? woken
+                            : s.victim != nullptr   ? end_stolen(s)
+                                                    : end_run(s);
+  s.drawn_from = nullptr;
   home_->put_strand(s);
   return continued;
 }
@@ -119,6 +130,7 @@ inline strand* worker::end_stolen(strand& s) noexcept {
     c.set_failure(*std::exchange(s.thrown, std::nullopt));
     before = c.state.exchange(closure_state::failed, base::memory_order_acq_rel);
   }
+  if (before == closure_state::noted) return end_noted(victim, c);
   if (before != closure_state::awaited) return nullptr;
   take_from_waiting(victim);
   adopt(victim);

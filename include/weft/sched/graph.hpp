@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: BSL-1.0
+// The dependencies of a large frame: each closure is visited once, and whatever is ready is in a list.
+#pragma once
+
+#include <weft/base/spin.hpp>
+#include <weft/sched/frame.hpp>
+#include <weft/sched/graph_table.hpp>
+#include <weft/sched/ready_list.hpp>
+
+#include <chrono>
+#include <iterator>
+#include <mutex>
+
+namespace weft::sched {
+
+struct strand;
+
+/// The graph of a promoted frame (sched/README.md, "Large frames"). It belongs to its engine and is never
+/// freed before that, so a stale pointer to one is harmless.
+///
+/// Who may touch it when:
+///  1. Under `door`: everything but the following.
+///  2. `mine`, `done`, `entered` belong to the owner of the strand.
+///  3. `may_take` is a hint that anybody may read.
+class graph final : private access_visitor {
+ public:
+  base::spin_lock door;
+  frame* home = nullptr;     ///< null: not in use
+  strand* owner = nullptr;   ///< whose frame it is
+  graph* outer = nullptr;    ///< the promoted frame below this one in the same strand
+  strand* waiter = nullptr;  ///< the owner, while it waits for something to do
+  std::uint32_t batch = 1;   ///< how many ready nodes a worker takes at once
+  graph_node* at = nullptr;  ///< what the owner executes
+  base::atomic<bool> may_take{false};
+
+  bool entered = false;        ///< the owner executes this frame by its graph
+  graph_node* mine = nullptr;  ///< taken by the owner, not begun
+  graph_node* done = nullptr;  ///< ended by the owner, not reported
+
+  graph() noexcept : access_visitor{&see_} {}
+  graph(const graph&) = delete;
+  graph& operator=(const graph&) = delete;
+
+  /// Begins the graph of a frame. `from`: the closure that the owner is at, null if its body still forks.
+  /// *Throws*: std::bad_alloc; then it is not in use.
+  void begin(strand& s, frame& f, closure* from, int priority) {
+    clear();
+    base_priority_ = priority;
+    cursor_ = &f.first;
+    try {
+      if (from != nullptr) {
+        at = &visit(*from, true);
+        cursor_ = &from->next;
+      }
+    } catch (...) {
+      clear();
+      throw;
+    }
+    home = &f;
+    owner = &s;
+  }
+  /// Ends it. *Requires*: all_ended().
+  void end() noexcept {
+    for (closure* c : raised_) c->take_failure();
+    give_up();
+  }
+  /// Ends it as if it had never begun. *Requires*: can_be_given_up(), nothing was taken.
+  void give_up() noexcept {
+    home = nullptr;
+    owner = nullptr;
+    clear();
+  }
+  bool can_be_given_up() const noexcept { return foreign_.empty(); }
+
+  /// Visits closures until `wanted` nodes are ready or `budget` have been visited.
+  void look_ahead(std::size_t wanted, std::size_t budget) noexcept {
+    while (ready_.size() < wanted && budget-- != 0 && visit_next()) {
+    }
+  }
+  /// Whether all closures linked so far have ended.
+  bool all_ended() const noexcept { return unended_ == 0 && unvisited() == nullptr; }
+  std::size_t ready() const noexcept { return ready_.size(); }
+  /// Whether there is something that only the owner can do.
+  bool needs_owner() const noexcept {
+    return local_.size() != 0 || (failed() && ready_.size() != 0) || unended_ == 0;
+  }
+  bool failed() const noexcept { return failed_at_ != none; }
+  /// Whether a task must be dropped, because one before it failed.
+  bool must_drop(const graph_node& n) const noexcept { return n.index > failed_at_; }
+
+  /// *Returns*: the most urgent ready node that a thief may run, null if there is none.
+  graph_node* take() noexcept {
+    while (graph_node* n = ready_.front()) {
+      if (must_drop(*n)) return nullptr;
+      ready_.pop_front();
+      if (claim(*n)) return n;
+    }
+    return nullptr;
+  }
+  /// The same for the owner, who also runs local tasks, and drops what must be dropped.
+  graph_node* take_for_owner() noexcept {
+    if (unended_ == 0) begin_anew();
+    for (;;) {
+      graph_node* const r = ready_.front();
+      graph_node* const l = local_.front();
+      const bool local = l != nullptr && (r == nullptr || l->priority > r->priority ||
+                                          (l->priority == r->priority && l->index < r->index));
+      graph_node* const n = local ? l : r;
+      if (n == nullptr) return nullptr;
+      (local ? local_ : ready_).pop_front();
+      if (claim(*n)) return n;
+    }
+  }
+  /// Gives back a node that was taken and not begun.
+  void give_back(graph_node& n) noexcept {
+    unclaim(n);
+    make_ready(n);
+  }
+
+  /// Notes that a task has failed. The first one in reference order counts.
+  void fail(std::uint32_t index, std::exception_ptr e) noexcept {
+    if (failed() && index >= failed_at_) return;
+    failed_at_ = index;
+    error_ = std::move(e);
+  }
+  std::exception_ptr take_error() noexcept { return std::exchange(error_, nullptr); }
+
+  /// Notes that the task of a node has run or was dropped. Contributions that now have to be folded are added
+  /// to `folds`.
+  void finish(graph_node& n, graph_entry*& folds) noexcept {
+    unclaim(n);
+    n.ran = true;
+    if (n.unfolded == 0) return release(n);
+    for (graph_part* p = n.parts; p != nullptr; p = p->beside) {
+      graph_entry& e = *p->entry;
+      if (e.folding || !e.first_part->node->ran) continue;
+      e.folding = true;
+      e.fold_next = folds;
+      folds = &e;
+    }
+  }
+  /// Folds contributions into their objects. *Requires*: the door is open.
+  void fold(graph_entry* folds) noexcept {
+    while (folds != nullptr) {
+      graph_entry& e = *std::exchange(folds, folds->fold_next);
+      door.lock();
+      while (e.first_part != nullptr && e.first_part->node->ran) {
+        graph_part& p = *e.first_part;
+        const bool counts = !must_drop(*p.node);
+        door.unlock();
+        std::exception_ptr thrown;
+        try {
+          p.node->task->what->fold(*p.node->task, p.number, counts);
+        } catch (...) {
+          thrown = std::current_exception();
+        }
+        door.lock();
+        if (thrown) fail(p.node->index, std::move(thrown));
+        e.first_part = p.next;
+        if (e.first_part == nullptr) e.last_part = nullptr;
+        if (--p.node->unfolded == 0) release(*p.node);
+      }
+      e.folding = false;
+      door.unlock();
+    }
+  }
+  /// Finds the node of a closure that was stolen before the frame was promoted. *Returns*: maybe null.
+  graph_node* take_foreign(const closure& c) noexcept {
+    for (graph_node*& n : foreign_)
+      if (n->task == &c) {
+        graph_node* const found = std::exchange(n, foreign_.back());
+        foreign_.pop_back();
+        return found;
+      }
+    return nullptr;
+  }
+  /// Lets workers take more at once while that much is used up quickly, and less when it takes long.
+  void adapt_batch() noexcept {
+    constexpr std::chrono::microseconds quick(3), slow(30);
+    const auto now = std::chrono::steady_clock::now();
+    const auto took = now - std::exchange(last_report_, now);
+    if (took < quick && batch < 32)
+      batch *= 2;
+    else if (took > slow && batch > 1)
+      batch /= 2;
+  }
+  /// To be called before the door is opened.
+  void update_hint() noexcept {
+    may_take.store(ready_.size() != 0 && !failed(), base::memory_order_relaxed);  // a hint
+  }
+
+ private:
+  static constexpr std::uint32_t none = UINT32_MAX;
+
+  closure* unvisited() const noexcept { return cursor_->load(base::memory_order_acquire); }
+
+  void clear() noexcept {
+    at = mine = done = nullptr;
+    waiter = nullptr;
+    entered = false;
+    batch = 1;
+    failed_at_ = none;
+    error_ = nullptr;
+    next_index_ = 0;
+    unended_ = 0;
+    foreign_.clear();
+    raised_.clear();
+    ready_.clear();
+    local_.clear();
+    forget();
+    update_hint();
+  }
+  /// Forgets all nodes and objects. *Requires*: all nodes have ended.
+  void forget() noexcept {
+    table_.clear();
+    memory_.release_to(arena_mark{});
+    stuck_ = false;
+  }
+  /// All closures visited have ended: the next one is ready, whether or not there is memory to visit it.
+  void begin_anew() noexcept {
+    if (memory_.top() != nullptr) forget();
+    if (ready_.size() + local_.size() == 0 && !visit_next() && stuck_) {
+      closure& c = *unvisited();
+      cursor_ = &c.next;
+      stuck_ = false;
+      last_resort_ = {.task = &c, .index = next_index_++};
+      try {
+        local_.expect(0);
+        ++unended_;
+        local_.push_back(last_resort_);
+      } catch (const std::bad_alloc&) {
+        base::fail("no memory left to order tasks in");
+      }
+    }
+  }
+
+  template <class T>
+  T* make(T value) {
+    return ::new (memory_.allocate(sizeof(T))) T(value);
+  }
+
+  /// *Returns*: false if there is nothing to visit, or no memory.
+  bool visit_next() noexcept {
+    if (stuck_) return false;
+    closure* const c = unvisited();
+    if (c == nullptr) return false;
+    try {
+      closure_state state =
+          c->state.load(base::memory_order_acquire);  // pairs with the exchange in end_stolen
+      if (state == closure_state::stolen) {
+        foreign_.reserve(foreign_.size() + 1);
+        raised_.reserve(raised_.size() + 1);
+        graph_node& n = visit(*c, true);
+        // Release and acquire: whoever ends the closure either sees this and tells the graph, or has ended
+        // it.
+        if (c->state.compare_exchange_strong(state, closure_state::noted, base::memory_order_acq_rel)) {
+          foreign_.push_back(&n);
+        } else {
+          graph_entry* folds = nullptr;
+          if (state == closure_state::failed) note_raised(*c, n.index);
+          finish(n, folds);  // a stolen closure folds for itself
+        }
+      } else if (state == closure_state::failed) {
+        raised_.reserve(raised_.size() + 1);
+        note_raised(*c, next_index_++);
+      } else if (state != closure_state::done) {
+        visit(*c, false);
+      }
+    } catch (const std::bad_alloc&) {
+      stuck_ = true;  // the closure is visited again when everything before it has ended
+      return false;
+    }
+    cursor_ = &c->next;
+    return true;
+  }
+
+  /// *Requires*: room in raised_.
+  void note_raised(closure& c, std::uint32_t index) noexcept {
+    raised_.push_back(&c);
+    fail(index, c.failure());
+  }
+
+  graph_node& visit(closure& c, bool running) {
+    const task_options& o = c.what->options(c);
+    graph_node& n = *make(graph_node{.task = &c, .index = next_index_});
+    n.priority = o.priority != 0 ? o.priority : base_priority_;
+    n.running = running;
+    (c.local ? local_ : ready_).expect(n.priority);
+    visiting_ = &n;
+    for (std::size_t i = 0; i < c.what->objects; ++i)
+      add({.object = c.objects()[i], .mode = c.what->modes[i]});
+    if (c.what->more != nullptr) c.what->more(c, *this);
+    ++next_index_;
+    ++unended_;
+    if (!running && n.waits == 0) make_ready(n);
+    return n;
+  }
+  static void see_(access_visitor& self, const access& a) { static_cast<graph&>(self).add(a); }
+
+  void add(const access& a) {
+    graph_entry& e = table_.at(a.object, memory_);
+    if (!a.sliced) return add(e, a);
+    if (a.begin == a.end) return;
+    if (e.segments == nullptr) table_.slice(e);
+    const auto split = [&e](std::size_t where) {
+      const auto before = std::prev(e.segments->upper_bound(where));
+      return before->first == where ? before : e.segments->emplace(where, before->second).first;
+    };
+    const auto last = split(a.end);
+    for (auto i = split(a.begin); i != last; ++i) add(i->second, a);
+  }
+  void add(graph_entry& e, const access& a) {
+    graph_node& n = *visiting_;
+    const sharing kind = a.mode == access_mode::read      ? sharing::reading
+                         : a.mode == access_mode::reduce  ? sharing::contributing
+                         : a.mode == access_mode::commute ? sharing::commuting
+                                                          : sharing::alone;
+    const bool joins = e.kind == kind && kind != sharing::alone && e.operation == a.operation;
+    const bool twice = e.members != nullptr && e.members->node == &n;
+    if (twice && (joins || kind == sharing::reading || e.members->next == nullptr)) {
+      if (!joins && kind != sharing::reading) e.kind = kind;  // the stronger right
+    } else if (joins) {
+      e.members = make(graph_member{&n, e.members});
+      wait_for(n, e.gate);
+    } else {
+      graph_member* const m = make(graph_member{&n, nullptr});
+      graph_node* const gate = join_members(e, n);
+      wait_for(n, gate);
+      e.gate = gate;
+      e.kind = kind;
+      e.operation = a.operation;
+      e.members = m;
+    }
+    if (kind == sharing::commuting) n.claims = make(graph_claim{&e, n.claims});
+    if (kind == sharing::contributing && !n.running) {
+      graph_part* const p = make(graph_part{.node = &n, .number = a.part, .entry = &e});
+      (e.last_part != nullptr ? e.last_part->next : e.first_part) = p;
+      e.last_part = p;
+      p->beside = std::exchange(n.parts, p);
+      ++n.unfolded;
+    }
+  }
+  /// *Returns*: a node that ends when all members other than `n` have ended, null if they have.
+  graph_node* join_members(graph_entry& e, const graph_node& n) {
+    graph_node* single = nullptr;
+    graph_node* join = nullptr;
+    for (graph_member* m = e.members; m != nullptr; m = m->next) {
+      if (m->node->ended || m->node == &n) continue;
+      if (single == nullptr) {
+        single = m->node;
+        continue;
+      }
+      if (join == nullptr) {
+        join = make(graph_node{.task = nullptr, .index = 0});
+        wait_for(*join, single);
+      }
+      wait_for(*join, m->node);
+    }
+    if (e.members == nullptr || single == nullptr) return nullptr;
+    return join != nullptr ? join : single;
+  }
+  void wait_for(graph_node& n, graph_node* before) {
+    if (before == nullptr || before->ended || before == &n) return;
+    before->out = make(graph_edge{&n, before->out});
+    ++n.waits;
+  }
+
+  void make_ready(graph_node& n) noexcept { (n.task->local ? local_ : ready_).push_back(n); }
+  /// The node has ended, and those that waited for it go on.
+  void release(graph_node& n) noexcept {
+    n.ended = true;
+    if (n.task != nullptr) --unended_;
+    for (graph_edge* e = n.out; e != nullptr; e = e->next) {
+      graph_node& w = *e->to;
+      if (--w.waits != 0 || w.running) continue;
+      if (w.task != nullptr)
+        make_ready(w);
+      else
+        release(w);  // joins wait for tasks only: no deeper
+    }
+  }
+  /// Takes what the node shares in turn. *Returns*: false if it must wait for its turn.
+  bool claim(graph_node& n) noexcept {
+    for (graph_claim* c = n.claims; c != nullptr; c = c->next)
+      if (c->entry->busy) {
+        n.next = std::exchange(c->entry->blocked, &n);
+        return false;
+      }
+    for (graph_claim* c = n.claims; c != nullptr; c = c->next) c->entry->busy = true;
+    return true;
+  }
+  void unclaim(graph_node& n) noexcept {
+    for (graph_claim* c = n.claims; c != nullptr; c = c->next) {
+      c->entry->busy = false;
+      for (graph_node* b = std::exchange(c->entry->blocked, nullptr); b != nullptr;) {
+        graph_node* const next = b->next;
+        make_ready(*b);
+        b = next;
+      }
+    }
+  }
+
+  base::atomic<closure*>* cursor_ = nullptr;  // where the next closure to be visited is, or will be linked
+  graph_node* visiting_ = nullptr;
+  std::uint32_t next_index_ = 0;
+  std::uint32_t failed_at_ = none;
+  std::exception_ptr error_;
+  std::size_t unended_ = 0;  // nodes of visited closures
+  int base_priority_ = 0;
+  std::chrono::steady_clock::time_point last_report_{};  // of any worker
+  bool stuck_ = false;
+  ready_list ready_;
+  ready_list local_;
+  std::vector<closure*> raised_;      // visited when they had failed already; they keep their exceptions
+  std::vector<graph_node*> foreign_;  // of closures that were stolen before the frame was promoted
+  graph_node last_resort_{.task = nullptr, .index = 0};
+  graph_table table_;
+  arena memory_;
+};
+
+}  // namespace weft::sched

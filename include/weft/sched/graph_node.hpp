@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a graph is made of: nodes, one for each visited closure, and entries, one for each object.
+#pragma once
+
+#include <weft/sched/closure.hpp>
+
+#include <map>
+
+namespace weft::sched {
+
+struct graph_node;
+struct graph_entry;
+
+/// `to` waits for the node whose list this is in.
+struct graph_edge {
+  graph_node* to;
+  graph_edge* next;
+};
+
+/// A member of an entry's current group.
+struct graph_member {
+  graph_node* node;
+  graph_member* next;  ///< the one before it
+};
+
+/// A contribution of a node to an object.
+struct graph_part {
+  graph_node* node;
+  std::uint32_t number;  ///< which of the closure's
+  graph_entry* entry;
+  graph_part* next = nullptr;    ///< the next contribution to the same object, in reference order
+  graph_part* beside = nullptr;  ///< the next contribution of the same node
+};
+
+/// An object that a node shares with others, but never at the same time.
+struct graph_claim {
+  graph_entry* entry;
+  graph_claim* next;
+};
+
+/// *Thread safety*: everything under the lock of the graph; `task` is constant.
+struct graph_node {
+  closure* task;        ///< null: a join of many
+  std::uint32_t index;  ///< in reference order
+  int priority = 0;
+  bool running = false;        ///< begun, maybe before the frame was promoted
+  bool ran = false;            ///< its body has ended, or it was dropped
+  bool ended = false;          ///< and its contributions are in their objects
+  std::uint32_t waits = 0;     ///< for how many
+  std::uint32_t unfolded = 0;  ///< contributions not yet in their objects
+  graph_edge* out = nullptr;   ///< who waits for this
+  graph_node* next = nullptr;  ///< in a list of ready, blocked, taken or finished nodes
+  graph_part* parts = nullptr;
+  graph_claim* claims = nullptr;
+};
+
+/// How the tasks that share an object at the moment do so.
+enum class sharing : std::uint8_t { none, reading, contributing, commuting, alone };
+
+/// What a graph knows of one object, or of one part of an array.
+struct graph_entry {
+  sharing kind = sharing::none;
+  bool busy = false;                ///< one of the commuting tasks runs
+  bool folding = false;             ///< somebody folds contributions
+  const void* operation = nullptr;  ///< of the contributions
+  graph_node* gate = nullptr;       ///< what the members wait for
+  graph_member* members = nullptr;
+  graph_node* blocked = nullptr;     ///< commuting tasks that are ready but for their turn
+  graph_part* first_part = nullptr;  ///< contributions in reference order
+  graph_part* last_part = nullptr;
+  graph_entry* fold_next = nullptr;                        ///< in a list of entries to be folded
+  std::map<std::size_t, graph_entry>* segments = nullptr;  ///< of an array: by their first byte
+};
+
+}  // namespace weft::sched

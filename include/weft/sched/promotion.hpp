@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSL-1.0
+// Large frames: how a thief promotes one to a graph, and how its owner and thieves take tasks from there.
+#pragma once
+
+#include <weft/sched/waiting.hpp>
+
+#include <bit>
+
+namespace weft::sched {
+
+/// The graph of a promoted frame of this strand.
+inline graph& graph_of(strand& s, const frame& f) noexcept {
+  graph* g = s.graphs.load(base::memory_order_acquire);  // pairs with promote
+  while (g->home != &f) g = g->outer;
+  return *g;
+}
+
+/// What the tasks of a frame inherit: the priority of the innermost task around it that has one.
+inline int inherited_priority(strand& s, const frame& f) noexcept {
+  for (const frame* p = f.parent; p != nullptr; p = p->parent)
+    if (const closure* c = p->current.load(base::memory_order_acquire))
+      if (const int own = c->what->options(*c).priority; own != 0) return own;
+  return s.priority;
+}
+
+/// Makes a frame's graph, if there is more than one thing to do in it. *Requires*: alone inside the strand.
+inline bool worker::promote(strand& s, frame& f) noexcept {
+  // A frame without parallelism in sight is left to its owner, who is faster alone. Thieves look again more
+  // and more rarely, and each time twice as far.
+  if (f.attempts < UINT16_MAX) ++f.attempts;
+  if (!std::has_single_bit(f.attempts)) return false;
+  const std::size_t reach = std::size_t{4 * large_frame} * f.attempts;
+  graph* g = nullptr;
+  try {
+    g = &home_->take_graph();
+    const std::lock_guard hold(g->door);
+    g->begin(s, f, f.current.load(base::memory_order_acquire), inherited_priority(s, f));
+    const std::size_t enough = g->at != nullptr ? 1 : 2;
+    g->look_ahead(enough, reach);
+    g->update_hint();
+    if (g->ready() < enough && g->can_be_given_up()) {
+      g->give_up();
+    } else {
+      g->outer = s.graphs.load(base::memory_order_relaxed);  // changed only here and by the owner
+      s.graphs.store(g, base::memory_order_release);         // pairs with graph_of and draw_from_graphs
+      f.flags.fetch_or(frame::promoted, base::memory_order_release);
+      count(counter::promotions);
+      return true;
+    }
+  } catch (const std::bad_alloc&) {  // then it stays as it is
+  }
+  if (g != nullptr) home_->put_graph(*g);
+  return false;
+}
+
+inline bool comes_before_graph(strand& s, const frame& f, const closure& c) noexcept {
+  graph& g = graph_of(s, f);
+  const std::lock_guard hold(g.door);
+  return !g.entered && g.at != nullptr && g.at->task == &c;
+}
+
+/// Tries all graphs of a strand, without its owner's help.
+inline strand* worker::draw_from_graphs(strand& s) noexcept {
+  for (graph* g = s.graphs.load(base::memory_order_acquire); g != nullptr;) {
+    graph* outer = nullptr;
+    strand* drawn = nullptr;
+    if (thorough_ || g->may_take.load(base::memory_order_relaxed)) {  // a hint
+      const std::lock_guard hold(g->door);
+      if (g->home == nullptr || g->owner != &s) return nullptr;  // it has ended meanwhile
+      drawn = draw_from(*g, s);
+      outer = g->outer;
+    } else {
+      const std::lock_guard hold(g->door);
+      if (g->home == nullptr || g->owner != &s) return nullptr;
+      outer = g->outer;
+    }
+    if (drawn != nullptr) {
+      begin(*drawn);
+      adopt(*drawn);
+      return drawn;
+    }
+    g = outer;
+  }
+  return nullptr;
+}
+
+/// Takes ready nodes for one worker: more than one where tasks are short and plenty. *Requires*: the door is
+/// closed.
+inline graph_node* take_batch(graph& g, std::size_t workers, graph_node* first) noexcept {
+  const std::size_t share = std::min<std::size_t>(g.batch - 1, g.ready() / workers);
+  graph_node** link = &first->next;
+  for (std::size_t i = 0; i < share; ++i) {
+    graph_node* const n = g.take();
+    if (n == nullptr) break;
+    *link = n;
+    link = &n->next;
+  }
+  *link = nullptr;
+  return first;
+}
+
+/// *Returns*: a strand that executes nodes of the graph, null if none is ready. *Requires*: the door is
+/// closed.
+inline strand* worker::draw_from(graph& g, strand& s) noexcept {
+  strand* const thief = spare();
+  if (thief == nullptr) return nullptr;
+  g.look_ahead(2 * g.batch, 2 * large_frame);
+  graph_node* const n = g.take();
+  if (n != nullptr) {
+    take_batch(g, home_->workers.size(), n);
+    spare_ = nullptr;
+    thief->victim = &s;
+    thief->drawn_from = &g;
+    thief->node = n;
+    thief->drawn = n->next;
+    thief->finished = nullptr;
+    thief->priority = n->priority;
+    n->task->apart = n->parts != nullptr;
+    count(counter::steals);
+    thief->root.current.store(n->task, base::memory_order_relaxed);     // published by the door in adopt
+    engine::join_run(*thief, *s.run.load(base::memory_order_relaxed));  // constant while the frame is there
+  }
+  g.update_hint();
+  return n != nullptr ? thief : nullptr;
+}
+
+/// Tells who could use what is ready now. *Returns*: the waiting owner, if it has to go on; the caller's
+/// then. *Requires*: the door is closed.
+inline strand* pass_on(graph& g) noexcept {
+  g.update_hint();
+  if (g.waiter == nullptr || !g.needs_owner()) return nullptr;
+  return std::exchange(g.waiter, nullptr);
+}
+
+/// A task drawn from a graph has ended. *Returns*: the same strand with its next task; or the owner, to be
+/// adopted, if it waited; or null.
+inline strand* worker::end_drawn(strand& s) noexcept {
+  graph& g = *s.drawn_from;
+  graph_node* n = std::exchange(s.node, nullptr);
+  n->next = std::exchange(s.finished, n);
+  if (!s.thrown && s.drawn != nullptr) {  // the next of the batch
+    n = s.drawn;
+    s.drawn = n->next;
+  } else {
+    graph_entry* folds = nullptr;
+    strand* owner = nullptr;
+    {
+      const std::lock_guard hold(g.door);
+      if (s.thrown) g.fail(s.finished->index, *std::exchange(s.thrown, std::nullopt));
+      while (s.drawn != nullptr) {
+        graph_node* const back = s.drawn;
+        s.drawn = back->next;
+        g.give_back(*back);
+      }
+      while (s.finished != nullptr) {
+        graph_node* const f = s.finished;
+        s.finished = f->next;
+        g.finish(*f, folds);
+      }
+      n = nullptr;
+      if (folds == nullptr) {
+        g.look_ahead(2 * g.batch, 2 * large_frame);
+        g.adapt_batch();
+        n = g.take();
+        if (n != nullptr) {
+          take_batch(g, home_->workers.size(), n);
+          s.drawn = n->next;
+        }
+        owner = pass_on(g);
+      }
+    }
+    if (folds != nullptr) {
+      g.fold(folds);
+      const std::lock_guard hold(g.door);
+      owner = pass_on(g);
+    }
+    if (owner != nullptr) {
+      take_from_waiting(*owner);
+      if (n == nullptr) return owner;
+      home_->submit(*owner);
+    } else if (g.may_take.load(base::memory_order_relaxed) && home_->bell.any_waiting()) {
+      offer(s, true);
+    }
+    if (n == nullptr) return nullptr;
+  }
+  s.node = n;
+  s.priority = n->priority;
+  n->task->apart = n->parts != nullptr;
+  count(counter::steals);
+  s.root.current.store(n->task, base::memory_order_relaxed);  // thieves go by root.child
+  begin(s);
+  return &s;
+}
+
+/// A closure has ended that was stolen before its frame was promoted.
+inline strand* worker::end_noted(strand& victim, closure& c) noexcept {
+  strand* owner = nullptr;
+  base::backoff wait;
+  for (graph* g = nullptr;;) {
+    if (g == nullptr) {  // whoever noted it is about to publish the graph
+      wait.wait();
+      g = victim.graphs.load(base::memory_order_acquire);
+      continue;
+    }
+    const std::lock_guard hold(g->door);
+    graph_node* const n = g->take_foreign(c);
+    if (n == nullptr) {
+      g = g->outer;
+      continue;
+    }
+    // Relaxed: this worker changed it.
+    if (c.state.load(base::memory_order_relaxed) == closure_state::failed)
+      g->fail(n->index, c.take_failure());
+    graph_entry* folds = nullptr;
+    g->finish(*n, folds);  // it has no contributions apart
+    owner = pass_on(*g);
+    break;
+  }
+  if (owner == nullptr) return nullptr;
+  take_from_waiting(*owner);
+  adopt(*owner);
+  return owner;
+}
+
+/// The owner's next task. *Returns*: null if all have ended, or (`aside`) the strand waits as data.
+inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, bool& aside) {
+  base::backoff patience;
+  for (unsigned round = 0;; ++round) {
+    // Without the lock, while nothing special has happened: the next of the batch.
+    if (g.entered && g.mine != nullptr && !f.is(frame::closed) && base::owner_load(s.attention) == 0) {
+      g.at->next = std::exchange(g.done, g.at);
+      g.at = std::exchange(g.mine, g.mine->next);
+      base::owner_store(f.current, g.at->task);
+      return g.at->task;
+    }
+    if (look(s) || s.run.load(base::memory_order_relaxed)->stopped.load(base::memory_order_acquire))
+      f.close(cancellation());
+    graph_entry* folds = nullptr;
+    closure* dropped = nullptr;
+    bool ended = false;
+    {
+      const std::lock_guard hold(g.door);
+      g.entered = true;
+      const bool stopped = s.run.load(base::memory_order_relaxed)->stopped.load(base::memory_order_acquire);
+      if (f.is(frame::closed)) g.fail(stopped || g.at == nullptr ? 0 : g.at->index, f.take_error());
+      if (g.at != nullptr) g.at->next = std::exchange(g.done, g.at);
+      g.at = nullptr;
+      while (g.mine != nullptr) {
+        graph_node* const back = g.mine;
+        g.mine = back->next;
+        g.give_back(*back);
+      }
+      while (g.done != nullptr) {
+        graph_node* const n = g.done;
+        g.done = n->next;
+        g.finish(*n, folds);
+      }
+      if (folds == nullptr) {
+        g.look_ahead(2 * g.batch, 2 * large_frame);
+        graph_node* const n = g.take_for_owner();
+        if (n != nullptr) {
+          g.at = n;
+          n->next = nullptr;
+          if (g.must_drop(*n)) {
+            dropped = n->task;
+          } else {
+            if (!g.failed()) g.mine = take_batch(g, s.executor->home().workers.size(), n)->next;
+            n->task->apart = n->parts != nullptr;
+            for (graph_node* m = g.mine; m != nullptr; m = m->next) m->task->apart = m->parts != nullptr;
+          }
+          base::owner_store(f.current, n->task);
+        } else if (g.all_ended()) {
+          if (g.failed()) f.close(g.take_error());
+          s.graphs.store(g.outer,
+                         base::memory_order_release);  // thieves recognise by `owner` that it is over
+          f.flags.fetch_or(frame::over, base::memory_order_relaxed);  // for the owner alone
+          g.end();
+          ended = true;
+        }
+      }
+      g.update_hint();
+    }
+    if (ended) {
+      s.executor->home().put_graph(g);
+      return nullptr;
+    }
+    if (folds != nullptr) {
+      g.fold(folds);
+      continue;
+    }
+    if (dropped != nullptr) {
+      dropped->what->drop(*dropped);
+      count_dropped(s);
+      continue;
+    }
+    if (g.may_take.load(base::memory_order_relaxed) && sleepers_near(s)) offer(s, true);
+    if (g.at != nullptr) return g.at->task;
+    if (round < 32) {
+      patience.wait();
+    } else if (!s.executor->await_graph(s, g, as_data)) {
+      aside = true;
+      return nullptr;
+    }
+  }
+}
+
+inline graph_outcome run_promoted(strand& s, frame& f, bool as_data) {
+  graph& g = graph_of(s, f);
+  for (;;) {
+    bool aside = false;
+    closure* const c = next_promoted(s, f, g, as_data, aside);
+    if (c == nullptr) return aside ? graph_outcome::aside : graph_outcome::ended;
+    enter(s, f, *c);
+    run_body(s, *c);
+    if (s.top != &f) return graph_outcome::opened;
+    release_objects(s, f.objects);
+  }
+}
+
+}  // namespace weft::sched
