@@ -4,7 +4,7 @@
 
 #include <weft/flow/checked.hpp>
 #include <weft/flow/task.hpp>
-#include <weft/sched/owner.hpp>
+#include <weft/sched/forking.hpp>
 
 namespace weft {
 

@@ -2,13 +2,13 @@
 // The dependencies of a large frame: each closure is visited once, and whatever is ready is in a list.
 #pragma once
 
+#include <weft/base/contract.hpp>
 #include <weft/base/spin.hpp>
 #include <weft/sched/frame.hpp>
-#include <weft/sched/graph_table.hpp>
+#include <weft/sched/graph_order.hpp>
 #include <weft/sched/ready_list.hpp>
 
 #include <chrono>
-#include <iterator>
 #include <mutex>
 
 namespace weft::sched {
@@ -22,7 +22,7 @@ struct strand;
 ///  1. Under `door`: everything but the following.
 ///  2. `mine`, `done`, `entered` belong to the owner of the strand.
 ///  3. `may_take` is a hint that anybody may read.
-class graph final : private access_visitor {
+class graph {
  public:
   base::spin_lock door;
   frame* home = nullptr;     ///< null: not in use
@@ -37,7 +37,7 @@ class graph final : private access_visitor {
   graph_node* mine = nullptr;  ///< taken by the owner, not begun
   graph_node* done = nullptr;  ///< ended by the owner, not reported
 
-  graph() noexcept : access_visitor{&see_} {}
+  graph() = default;
   graph(const graph&) = delete;
   graph& operator=(const graph&) = delete;
 
@@ -212,13 +212,12 @@ class graph final : private access_visitor {
   }
   /// Forgets all nodes and objects. *Requires*: all nodes have ended.
   void forget() noexcept {
-    table_.clear();
-    memory_.release_to(arena_mark{});
+    order_.clear();
     stuck_ = false;
   }
   /// All closures visited have ended: the next one is ready, whether or not there is memory to visit it.
   void begin_anew() noexcept {
-    if (memory_.top() != nullptr) forget();
+    forget();
     if (ready_.size() + local_.size() == 0 && !visit_next() && stuck_) {
       closure& c = *unvisited();
       cursor_ = &c.next;
@@ -232,11 +231,6 @@ class graph final : private access_visitor {
         base::fail("no memory left to order tasks in");
       }
     }
-  }
-
-  template <class T>
-  T* make(T value) {
-    return ::new (memory_.allocate(sizeof(T))) T(value);
   }
 
   /// *Returns*: false if there is nothing to visit, or no memory.
@@ -282,87 +276,13 @@ class graph final : private access_visitor {
 
   graph_node& visit(closure& c, bool running) {
     const task_options& o = c.what->options(c);
-    graph_node& n = *make(graph_node{.task = &c, .index = next_index_});
-    n.priority = o.priority != 0 ? o.priority : base_priority_;
-    n.running = running;
-    (c.local ? local_ : ready_).expect(n.priority);
-    visiting_ = &n;
-    for (std::size_t i = 0; i < c.what->objects; ++i)
-      add({.object = c.objects()[i], .mode = c.what->modes[i]});
-    if (c.what->more != nullptr) c.what->more(c, *this);
+    const int priority = o.priority != 0 ? o.priority : base_priority_;
+    (c.local ? local_ : ready_).expect(priority);
+    graph_node& n = order_.add({.task = &c, .index = next_index_, .priority = priority, .running = running});
     ++next_index_;
     ++unended_;
     if (!running && n.waits == 0) make_ready(n);
     return n;
-  }
-  static void see_(access_visitor& self, const access& a) { static_cast<graph&>(self).add(a); }
-
-  void add(const access& a) {
-    graph_entry& e = table_.at(a.object, memory_);
-    if (!a.sliced) return add(e, a);
-    if (a.begin == a.end) return;
-    if (e.segments == nullptr) table_.slice(e);
-    const auto split = [&e](std::size_t where) {
-      const auto before = std::prev(e.segments->upper_bound(where));
-      return before->first == where ? before : e.segments->emplace(where, before->second).first;
-    };
-    const auto last = split(a.end);
-    for (auto i = split(a.begin); i != last; ++i) add(i->second, a);
-  }
-  void add(graph_entry& e, const access& a) {
-    graph_node& n = *visiting_;
-    const sharing kind = a.mode == access_mode::read      ? sharing::reading
-                         : a.mode == access_mode::reduce  ? sharing::contributing
-                         : a.mode == access_mode::commute ? sharing::commuting
-                                                          : sharing::alone;
-    const bool joins = e.kind == kind && kind != sharing::alone && e.operation == a.operation;
-    const bool twice = e.members != nullptr && e.members->node == &n;
-    if (twice && (joins || kind == sharing::reading || e.members->next == nullptr)) {
-      if (!joins && kind != sharing::reading) e.kind = kind;  // the stronger right
-    } else if (joins) {
-      e.members = make(graph_member{&n, e.members});
-      wait_for(n, e.gate);
-    } else {
-      graph_member* const m = make(graph_member{&n, nullptr});
-      graph_node* const gate = join_members(e, n);
-      wait_for(n, gate);
-      e.gate = gate;
-      e.kind = kind;
-      e.operation = a.operation;
-      e.members = m;
-    }
-    if (kind == sharing::commuting) n.claims = make(graph_claim{&e, n.claims});
-    if (kind == sharing::contributing && !n.running) {
-      graph_part* const p = make(graph_part{.node = &n, .number = a.part, .entry = &e});
-      (e.last_part != nullptr ? e.last_part->next : e.first_part) = p;
-      e.last_part = p;
-      p->beside = std::exchange(n.parts, p);
-      ++n.unfolded;
-    }
-  }
-  /// *Returns*: a node that ends when all members other than `n` have ended, null if they have.
-  graph_node* join_members(graph_entry& e, const graph_node& n) {
-    graph_node* single = nullptr;
-    graph_node* join = nullptr;
-    for (graph_member* m = e.members; m != nullptr; m = m->next) {
-      if (m->node->ended || m->node == &n) continue;
-      if (single == nullptr) {
-        single = m->node;
-        continue;
-      }
-      if (join == nullptr) {
-        join = make(graph_node{.task = nullptr, .index = 0});
-        wait_for(*join, single);
-      }
-      wait_for(*join, m->node);
-    }
-    if (e.members == nullptr || single == nullptr) return nullptr;
-    return join != nullptr ? join : single;
-  }
-  void wait_for(graph_node& n, graph_node* before) {
-    if (before == nullptr || before->ended || before == &n) return;
-    before->out = make(graph_edge{&n, before->out});
-    ++n.waits;
   }
 
   void make_ready(graph_node& n) noexcept { (n.task->local ? local_ : ready_).push_back(n); }
@@ -401,7 +321,6 @@ class graph final : private access_visitor {
   }
 
   base::atomic<closure*>* cursor_ = nullptr;  // where the next closure to be visited is, or will be linked
-  graph_node* visiting_ = nullptr;
   std::uint32_t next_index_ = 0;
   std::uint32_t failed_at_ = none;
   std::exception_ptr error_;
@@ -414,8 +333,7 @@ class graph final : private access_visitor {
   std::vector<closure*> raised_;      // visited when they had failed already; they keep their exceptions
   std::vector<graph_node*> foreign_;  // of closures that were stolen before the frame was promoted
   graph_node last_resort_{.task = nullptr, .index = 0};
-  graph_table table_;
-  arena memory_;
+  graph_order order_;
 };
 
 }  // namespace weft::sched

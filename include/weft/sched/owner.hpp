@@ -305,41 +305,6 @@ inline const char* current_task_name() noexcept {
   return c != nullptr ? c->what->options(*c).name : nullptr;
 }
 
-/// What a body keeps while a task with objects and a name of its own runs inside fork.
-struct interruption {
-  object_mark objects;
-  leftovers::body left;
-  const char* name = nullptr;
-};
-
-/// Begins such a task.
-WEFT_NOINLINE inline void interrupt(strand& s, interruption& i) noexcept {
-  i.objects = s.mark();
-  i.left = s.left.put_aside(s.cleanups);
-  i.name = s.inline_name;
-  s.restore_limit();
-}
-
-/// Ends it. If it has left children, what else it has left falls to the body around it.
-WEFT_NOINLINE inline void go_on(strand& s, const interruption& i) noexcept {
-  s.inline_name = i.name;
-  if (s.pending()) {
-    s.left.inherit(i.left);
-  } else {
-    release_objects(s, i.objects);
-    s.left.resume(i.left);
-    s.restore_limit();
-  }
-}
-
-/// Whether a fork that is not run at once only has to make a closure of `size` bytes in the current block.
-WEFT_ALWAYS_INLINE bool defers_simply(const strand& s, std::size_t size) noexcept {
-  if (base::owner_load(s.attention) != 0 || s.wanted_surplus != 0 || s.live >= s.cap ||
-      !s.closures.fits(size + sizeof(frame)))
-    return false;
-  return s.pending() ? !s.top->failing : context::stack_pointer() <= s.inline_limit;
-}
-
 /// Runs the children of the running body to their end. What they throw is left in `thrown`.
 inline void drain_children(strand& s) {
   frame* const floor = s.floor;
@@ -350,44 +315,6 @@ inline void drain_children(strand& s) {
   s.inline_name = name;
   s.floor = floor;
   s.left.resume(left);
-}
-
-/// Makes room for a closure where the cap on live ones is reached: runs those that the body has forked so
-/// far. What they throw stays at this place of the reference order.
-WEFT_COLD inline void make_room(strand& s) {
-  if (!s.pending()) return;  // the live ones belong to bodies below: nesting goes on
-  count_capped(s);
-  drain_children(s);
-  s.restore_limit();
-  if (s.thrown) raise(s, *std::exchange(s.thrown, std::nullopt));
-}
-
-/// What becomes of a task that is being forked.
-enum class verdict : std::uint8_t { run_now, defer, drop };
-
-/// The rare cases of judge_fork.
-WEFT_COLD inline verdict judge_rare_fork(strand& s) noexcept {
-  if (is_outside(s)) base::fail("fork() was called outside a task; pass the first task to runtime::run");
-  if (attend(s) || failing(s)) {
-    count_dropped(s);
-    return verdict::drop;
-  }
-  return s.pending() ? verdict::defer : verdict::run_now;
-}
-
-/// Decides where the fast path does not. Contract violation outside tasks.
-WEFT_ALWAYS_INLINE verdict judge_fork(strand& s) noexcept {
-  // `outside` has an attention bit set for ever.
-  if (base::owner_load(s.attention) != 0) [[unlikely]] {
-    const verdict v = judge_rare_fork(s);
-    if (v != verdict::run_now) return v;
-  }
-  if (s.live >= s.cap) [[unlikely]]
-    make_room(s);
-  if (s.pending()) return s.top->failing ? judge_rare_fork(s) : verdict::defer;
-  if (s.surplus < s.wanted_surplus || context::stack_pointer() <= s.inline_limit) return verdict::defer;
-  s.restore_limit();
-  return verdict::run_now;
 }
 
 /// Waits for all children of the running body. *Throws*: the first exception in reference order; cancelled.

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSL-1.0
+// Which node of a graph waits for which, by the accesses of their closures.
+#pragma once
+
+#include <weft/sched/graph_table.hpp>
+
+#include <iterator>
+
+namespace weft::sched {
+
+/// Makes the nodes of a graph, in reference order, and the edges between them. *Thread safety*: under the
+/// lock of the graph.
+class graph_order final : private access_visitor {
+ public:
+  graph_order() noexcept : access_visitor{&see_} {}
+  graph_order(const graph_order&) = delete;
+  graph_order& operator=(const graph_order&) = delete;
+
+  /// Adds the node of a closure after all earlier ones. *Throws*: std::bad_alloc; then it may be added again
+  /// when all earlier ones have ended, or all may be forgotten.
+  graph_node& add(const graph_node& made) {
+    node_ = make(made);
+    closure& c = *made.task;
+    for (std::size_t i = 0; i < c.what->objects; ++i)
+      add({.object = c.objects()[i], .mode = c.what->modes[i]});
+    if (c.what->more != nullptr) c.what->more(c, *this);
+    return *node_;
+  }
+  /// Forgets all nodes and objects.
+  void clear() noexcept {
+    table_.clear();
+    memory_.release_to(arena_mark{});
+  }
+
+ private:
+  template <class T>
+  T* make(const T& value) {
+    return ::new (memory_.allocate(sizeof(T))) T(value);
+  }
+  static void see_(access_visitor& self, const access& a) { static_cast<graph_order&>(self).add(a); }
+
+  void add(const access& a) {
+    graph_entry& e = table_.at(a.object, memory_);
+    if (!a.sliced) return add(e, a);
+    if (a.begin == a.end) return;
+    if (e.segments == nullptr) table_.slice(e);
+    const auto split = [&e](std::size_t where) {
+      const auto before = std::prev(e.segments->upper_bound(where));
+      return before->first == where ? before : e.segments->emplace(where, before->second).first;
+    };
+    const auto last = split(a.end);
+    for (auto i = split(a.begin); i != last; ++i) add(i->second, a);
+  }
+  void add(graph_entry& e, const access& a) {
+    graph_node& n = *node_;
+    const sharing kind = a.mode == access_mode::read      ? sharing::reading
+                         : a.mode == access_mode::reduce  ? sharing::contributing
+                         : a.mode == access_mode::commute ? sharing::commuting
+                                                          : sharing::alone;
+    const bool joins = e.kind == kind && kind != sharing::alone && e.operation == a.operation;
+    const bool twice = e.members != nullptr && e.members->node == &n;
+    if (twice && (joins || kind == sharing::reading || e.members->next == nullptr)) {
+      if (!joins && kind != sharing::reading) e.kind = kind;  // the stronger right
+    } else if (joins) {
+      e.members = make(graph_member{&n, e.members});
+      wait_for(n, e.gate);
+    } else {
+      graph_member* const m = make(graph_member{&n, nullptr});
+      graph_node* const gate = join_members(e, n);
+      wait_for(n, gate);
+      e.gate = gate;
+      e.kind = kind;
+      e.operation = a.operation;
+      e.members = m;
+    }
+    if (kind == sharing::commuting) n.claims = make(graph_claim{&e, n.claims});
+    if (kind == sharing::contributing && !n.running) {
+      graph_part* const p = make(graph_part{.node = &n, .number = a.part, .entry = &e});
+      (e.last_part != nullptr ? e.last_part->next : e.first_part) = p;
+      e.last_part = p;
+      p->beside = std::exchange(n.parts, p);
+      ++n.unfolded;
+    }
+  }
+  /// *Returns*: a node that ends when all members other than `n` have ended, null if they have.
+  graph_node* join_members(graph_entry& e, const graph_node& n) {
+    graph_node* single = nullptr;
+    graph_node* join = nullptr;
+    for (graph_member* m = e.members; m != nullptr; m = m->next) {
+      if (m->node->ended || m->node == &n) continue;
+      if (single == nullptr) {
+        single = m->node;
+        continue;
+      }
+      if (join == nullptr) {
+        join = make(graph_node{.task = nullptr, .index = 0});
+        wait_for(*join, single);
+      }
+      wait_for(*join, m->node);
+    }
+    if (e.members == nullptr || single == nullptr) return nullptr;
+    return join != nullptr ? join : single;
+  }
+  void wait_for(graph_node& n, graph_node* before) {
+    if (before == nullptr || before->ended || before == &n) return;
+    before->out = make(graph_edge{&n, before->out});
+    ++n.waits;
+  }
+
+  graph_node* node_ = nullptr;  // being added
+  graph_table table_;
+  arena memory_;
+};
+
+}  // namespace weft::sched
