@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/flow/checked.hpp>
+#include <weft/flow/grade.hpp>
 
 #include <utility>
 
@@ -17,12 +18,15 @@ template <class T>
 class read {
  public:
   using value_type = T;
+  static constexpr flow::grade grade = flow::grade::read;
 
   /// *Effects*: names the right to read `x`.
   read(const shared<T>& x) noexcept : value_(flow::address(x)) {}
   read(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
   read(const borrowed<const T>& x) noexcept : value_(flow::address(x)) {}
   read(const update<T>& held) noexcept : value_(flow::address(held)) {}
+  read(const weak_read<T>& held) noexcept : value_(flow::address(held)) {}
+  read(const weak_update<T>& held) noexcept : value_(flow::address(held)) {}
   template <class Held>
     requires std::is_same_v<Held, write<T>>
   read(const Held&) {
@@ -48,10 +52,13 @@ template <class T>
 class write {
  public:
   using value_type = T;
+  static constexpr flow::grade grade = flow::grade::write;
 
   write(shared<T>& x) : value_(flow::address_to_write(x)) {}
   write(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
   write(const update<T>& held) noexcept : value_(flow::address(held)) {}
+  write(const weak_write<T>& held) noexcept : value_(flow::address(held)) {}
+  write(const weak_update<T>& held) noexcept : value_(flow::address(held)) {}
   template <class Held>
     requires std::is_same_v<Held, read<T>>
   write(const Held&) {
@@ -86,9 +93,11 @@ template <class T>
 class update {
  public:
   using value_type = T;
+  static constexpr flow::grade grade = flow::grade::update;
 
   update(shared<T>& x) : value_(flow::address_to_write(x)) {}
   update(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
+  update(const weak_update<T>& held) noexcept : value_(flow::address(held)) {}
   template <class Held>
     requires std::is_same_v<Held, read<T>>
   update(const Held&) {
@@ -120,6 +129,30 @@ class update {
  private:
   friend struct flow::key;
   explicit update(T* value, flow::trusted) noexcept : value_(value) {}
+  T* value_;
+};
+
+/// The right to change an object of type T exclusively, in any order among the tasks that commute.
+/// As a parameter: `weft::commute<T> v`, then `*v` is the value; or a plain `T&`. It cannot be handed on.
+/// *Cost*: one pointer; order is given up only in frames that thieves have met. *Source*: commute of StarPU.
+template <class T>
+class commute {
+ public:
+  using value_type = T;
+  static constexpr flow::grade grade = flow::grade::commute;
+
+  commute(shared<T>& x) : value_(flow::address_to_write(x)) {}
+  commute(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
+  commute(const update<T>& held) noexcept : value_(flow::address(held)) {}
+  commute(const weak_update<T>& held) noexcept : value_(flow::address(held)) {}
+
+  T& operator*() const noexcept { return *flow::used(value_, flow::access_mode::read); }
+  T* operator->() const noexcept { return flow::used(value_, flow::access_mode::read); }
+  T& get() const noexcept { return **this; }
+
+ private:
+  friend struct flow::key;
+  explicit commute(T* value, flow::trusted) noexcept : value_(value) {}
   T* value_;
 };
 

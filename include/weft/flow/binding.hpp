@@ -3,76 +3,120 @@
 // it.
 #pragma once
 
+#include <weft/flow/array.hpp>
+#include <weft/flow/reduce.hpp>
 #include <weft/flow/shared.hpp>
 #include <weft/flow/signature.hpp>
+#include <weft/flow/weak.hpp>
 
+#include <iterator>
 #include <utility>
 
 namespace weft::flow {
 
-/// What an argument or a parameter says about an object.
-enum class grade : unsigned char { none, read, write, update, all };
-
+/// What the library knows of a type of argument or parameter.
 template <class A>
 struct right {  // not an object
   static constexpr grade held = grade::none;
+  static constexpr bool weak = false;
 };
-template <class T>
-struct right<shared<T>> {
-  static constexpr grade held = grade::all;
+template <class T, grade Held, bool Weak = false>
+struct right_on {
+  static constexpr grade held = Held;
+  static constexpr bool weak = Weak;
   using value = T;
 };
 template <class T>
-struct right<borrowed<T>> {
-  static constexpr grade held = grade::all;
-  using value = T;
-};
+struct right<shared<T>> : right_on<T, grade::all> {};
 template <class T>
-struct right<borrowed<const T>> {
-  static constexpr grade held = grade::read;
-  using value = const T;
-};
+struct right<borrowed<T>> : right_on<T, grade::all> {};
 template <class T>
-struct right<read<T>> {
-  static constexpr grade held = grade::read;
-  using value = const T;
-};
+struct right<borrowed<const T>> : right_on<const T, grade::read> {};
 template <class T>
-struct right<write<T>> {
-  static constexpr grade held = grade::write;
-  using value = T;
-};
+struct right<slice<T>> : right_on<T[], grade::all> {};
 template <class T>
-struct right<update<T>> {
-  static constexpr grade held = grade::update;
-  using value = T;
-};
+struct right<read<T>> : right_on<const T, grade::read> {};
+template <class T>
+struct right<read<T[]>> : right_on<T[], grade::read> {};
+template <class T>
+struct right<write<T>> : right_on<T, grade::write> {};
+template <class T>
+struct right<update<T>> : right_on<T, grade::update> {};
+template <class T>
+struct right<commute<T>> : right_on<T, grade::commute> {};
+template <class T, class Op>
+struct right<reduce<T, Op>> : right_on<T, grade::reduce> {};
+template <class T>
+struct right<weak_read<T>> : right_on<const T, grade::read, true> {};
+template <class T>
+struct right<weak_read<T[]>> : right_on<T[], grade::read, true> {};
+template <class T>
+struct right<weak_write<T>> : right_on<T, grade::write, true> {};
+template <class T>
+struct right<weak_update<T>> : right_on<T, grade::update, true> {};
+template <class T, class Op>
+struct right<weak_reduce<T, Op>> : right_on<T, grade::reduce, true> {};
 
-/// Handing on (DESIGN 2.3): rows held, columns asked.
-constexpr bool may_hand_on(grade held, grade asked) noexcept {
-  return held == grade::all || held == grade::update || held == asked;
-}
+template <class A>
+using right_of = right<std::remove_cvref_t<A>>;
 
-constexpr access_mode mode_of(grade g) noexcept {
-  return g == grade::read ? access_mode::read : g == grade::write ? access_mode::write : access_mode::update;
+/// Containers of rights: std::vector<weft::read<T>> and the like.
+template <class A>
+concept list_of_rights =
+    requires(const std::remove_cvref_t<A>& a) {
+      std::begin(a);
+      std::end(a);
+      typename std::remove_cvref_t<A>::value_type;
+    } && right_of<A>::held == grade::none &&
+    right_of<typename std::remove_cvref_t<A>::value_type>::held != grade::none &&
+    right_of<typename std::remove_cvref_t<A>::value_type>::held != grade::all;
+
+/// Tells `see` the access that a right gives.
+template <class Right, class See>
+void tell(const Right& r, See&& see) {
+  using known = right_of<Right>;
+  static_assert(known::held != grade::reduce,
+                "weft: lists of rights to contribute are not supported; fork one "
+                "task for each");
+  if constexpr (std::is_array_v<typename known::value>)
+    see(key::extent(key::part(r), mode_of(known::held)));
+  else
+    see(sched::access{.object = address(r), .mode = mode_of(known::held)});
 }
 
 /// An argument that is no object: copied or moved into the closure, passed on as an rvalue.
 template <class Parameter, class Argument>
 struct value_binding {
-  static constexpr bool access = false;
+  static constexpr bool access = false, strong = false, weak = false, more = false, plain = true;
+  static constexpr std::uint32_t parts = 0;
   using kept = std::decay_t<Argument>;
   static constexpr access_mode mode = access_mode::read;  // not used
   static decltype(auto) keep(Argument&& a) noexcept { return std::forward<Argument>(a); }
   static kept&& pass(kept& k) noexcept { return std::move(k); }
 };
 
-/// An argument that is an object; the closure keeps its address.
+/// A container of rights. The closure keeps it and passes it on as an rvalue.
 template <class Parameter, class Argument>
-struct access_binding {
-  using given = right<std::remove_cvref_t<Argument>>;
-  using asked = right<std::remove_cvref_t<Parameter>>;
-  static constexpr bool access = true;
+struct list_binding {
+  using element = right_of<typename std::remove_cvref_t<Argument>::value_type>;
+  static constexpr bool access = false, strong = !element::weak, weak = element::weak, more = true,
+                        plain = false;
+  static constexpr std::uint32_t parts = 0;
+  using kept = std::decay_t<Argument>;
+  static constexpr access_mode mode = access_mode::read;  // not used
+  static decltype(auto) keep(Argument&& a) noexcept { return std::forward<Argument>(a); }
+  static kept&& pass(kept& k) noexcept { return std::move(k); }
+  template <class See>
+  static void tell_all(const kept& k, std::uint32_t, See&& see) {
+    for (const auto& r : k) tell(r, see);
+  }
+};
+
+/// What binding an object to a parameter demands, in sentences.
+template <class Parameter, class Argument>
+struct object_binding {
+  using given = right_of<Argument>;
+  using asked = right_of<Parameter>;
   static constexpr bool parameter_is_right = asked::held != grade::none;
 
   static_assert(
@@ -87,8 +131,13 @@ struct access_binding {
       given::held != grade::write || wanted == grade::write || wanted == grade::all,
       "weft: a task that holds 'write' on an object may hand on 'write' only; this parameter asks for "
       "the old value");
+  static_assert(given::held != grade::reduce || wanted == grade::reduce || wanted == grade::all,
+                "weft: a task that may only contribute to an object may hand on that right only, with the "
+                "same operation");
+  static_assert(given::held != grade::commute || wanted == grade::commute || wanted == grade::all,
+                "weft: a task that commutes on an object may not hand on another right on it");
   static_assert(wanted != grade::all,
-                "weft: a parameter of type shared or borrowed cannot be passed to a task; declare "
+                "weft: a parameter of type shared, borrowed or slice cannot be passed to a task; declare "
                 "it as weft::read<T>, weft::write<T> or weft::update<T>");
   static_assert(given::held != grade::all || std::is_lvalue_reference_v<Argument> ||
                     !std::is_same_v<std::remove_cvref_t<Argument>, shared<typename given::value>>,
@@ -98,23 +147,42 @@ struct access_binding {
                 "weft: the right is 'read', so the parameter must not be a reference to non-const; declare "
                 "it const, or ask "
                 "for weft::update or weft::write");
+  static_assert(
+      !given::weak || parameter_is_right || std::is_same_v<Parameter, undeclared>,
+      "weft: a weak right gives no use of the value; declare the parameter as a right, weak or not");
+  static constexpr bool is_weak = parameter_is_right ? asked::weak : given::weak;
+  /// The right that the task gets.
+  using granted =
+      std::conditional_t<parameter_is_right, std::remove_cvref_t<Parameter>, std::remove_cvref_t<Argument>>;
 
   using value = typename given::value;
-  using kept = value*;
+  static constexpr bool strong = !is_weak, weak = is_weak;
   static constexpr access_mode mode = mode_of(wanted);
+};
+
+/// An argument that is a whole object; the closure keeps its address.
+template <class Parameter, class Argument>
+struct access_binding : object_binding<Parameter, Argument> {
+  using base = object_binding<Parameter, Argument>;
+  using base::parameter_is_right, base::wanted;
+  using typename base::given, typename base::asked, typename base::value;
+  static constexpr bool access = true, more = false, plain = wanted != grade::commute;
+  static constexpr std::uint32_t parts = 0;
+  using kept = value*;
 
   static kept keep(Argument&& a) {
     if constexpr (given::held == grade::all && wanted != grade::read)
       return writable(a);
     else
-      return address(a);
+      return const_cast<kept>(address(a));
   }
   /// What the body gets for the kept address.
   static decltype(auto) pass(kept k) noexcept {
-    if constexpr (parameter_is_right) {
-      static_assert(std::is_same_v<std::remove_cv_t<value>, std::remove_cv_t<typename asked::value>>,
-                    "weft: the parameter's right is on another type than the object's");
-      return key::make<std::remove_cvref_t<Parameter>>(k);
+    if constexpr (parameter_is_right || base::is_weak) {
+      if constexpr (parameter_is_right)
+        static_assert(std::is_same_v<std::remove_cv_t<value>, std::remove_cv_t<typename asked::value>>,
+                      "weft: the parameter's right is on another type than the object's");
+      return key::make<typename base::granted>(k);
     } else if constexpr (wanted == grade::read) {
       return static_cast<const value&>(*k);
     } else {
@@ -127,9 +195,80 @@ struct access_binding {
   static kept writable(const borrowed<value>& x) noexcept { return address(x); }
 };
 
+/// An argument that is a part of an array; the closure keeps the right.
+template <class Parameter, class Argument>
+struct slice_binding : object_binding<Parameter, Argument> {
+  using base = object_binding<Parameter, Argument>;
+  using base::parameter_is_right, base::wanted;
+  static constexpr bool access = false, more = true, plain = false;
+  static constexpr std::uint32_t parts = 0;
+  using kept = typename base::granted;
+  static_assert(wanted != grade::commute && wanted != grade::reduce,
+                "weft: parts of arrays have the rights read, write and update only");
+
+  static kept keep(const std::remove_cvref_t<Argument>& a) noexcept { return kept(a); }
+  static decltype(auto) pass(kept& k) noexcept {
+    if constexpr (parameter_is_right || base::is_weak || std::is_same_v<Parameter, undeclared>)
+      return kept(k);
+    else
+      return k.span();
+  }
+  template <class See>
+  static void tell_all(const kept& k, std::uint32_t, See&& see) {
+    tell(k, see);
+  }
+};
+
+/// An argument that is a right to contribute; the closure keeps what is contributed until its turn.
+template <class Parameter, class Argument>
+struct reduce_binding;
+template <class Parameter, class T, class Op>
+struct reduce_binding_to : object_binding<Parameter, reduce<T, Op>> {
+  static constexpr bool access = false, more = true, plain = false;
+  static constexpr std::uint32_t parts = 1;
+  using kept = contribution<T, Op>;
+
+  template <class Held>
+  static kept keep(const Held& a) {
+    return {address(a), key::operation(a)};
+  }
+  static reduce<T, Op> pass(kept& k) { return key::make<reduce<T, Op>>(&k); }
+  template <class See>
+  static void tell_all(const kept& k, std::uint32_t part, See&& see) {
+    see(sched::access{
+        .object = k.object, .mode = access_mode::reduce, .operation = k.operation(), .part = part});
+  }
+};
+template <class Parameter, class T, class Op>
+struct reduce_binding<Parameter, reduce<T, Op>> : reduce_binding_to<Parameter, T, Op> {};
+template <class Parameter, class T, class Op>
+struct reduce_binding<Parameter, weak_reduce<T, Op>>
+    : std::conditional_t<right_of<Parameter>::held == grade::reduce && !right_of<Parameter>::weak,
+                         reduce_binding_to<Parameter, T, Op>, value_binding<Parameter, weak_reduce<T, Op>>> {
+  static constexpr bool weak = right_of<Parameter>::weak || right_of<Parameter>::held == grade::none;
+};
+
+template <class Parameter, class Argument>
+constexpr auto choose_binding() {
+  using given = right_of<Argument>;
+  if constexpr (list_of_rights<Argument>)
+    return std::type_identity<list_binding<Parameter, Argument>>();
+  else if constexpr (given::held == grade::none)
+    return std::type_identity<value_binding<Parameter, Argument>>();
+  else if constexpr (given::held == grade::reduce)
+    return std::type_identity<reduce_binding<Parameter, std::remove_cvref_t<Argument>>>();
+  else if constexpr (std::is_array_v<typename given::value>)
+    return std::type_identity<slice_binding<Parameter, Argument>>();
+  else
+    return std::type_identity<access_binding<Parameter, Argument>>();
+}
+
 /// The binding of one argument to one parameter (types as declared; undeclared where unknown).
 template <class Parameter, class Argument>
-using binding = std::conditional_t<right<std::remove_cvref_t<Argument>>::held == grade::none,
-                                   value_binding<Parameter, Argument>, access_binding<Parameter, Argument>>;
+using binding = typename decltype(choose_binding<Parameter, Argument>())::type;
+
+/// Whether a task with these bindings has rights on objects, but only weak ones.
+template <class... Bindings>
+inline constexpr bool weak_only = (Bindings::weak || ...) && !(Bindings::strong || ...);
 
 }  // namespace weft::flow

@@ -25,8 +25,18 @@ template <class T>
 void note_handed_on(sched::strand& s, T* object, access_mode mode, const char* child) {
   if (!is_outside(s)) s.handed.note(object, mode, child);
 }
-template <class T>
-void note_handed_on(sched::strand&, const T&, access_mode, const char*) noexcept {}  // not an object
+/// The same for what a closure keeps of an argument. Parts of arrays and weak rights are not noted.
+template <class Binding, class Kept>
+void note_binding_handed_on(sched::strand& s, const Kept& kept, const char* child) {
+  if constexpr (!Binding::weak) {
+    if constexpr (Binding::access)
+      note_handed_on(s, kept, Binding::mode, child);
+    else if constexpr (Binding::more)
+      Binding::tell_all(kept, 0, [&](const sched::access& a) {
+        if (!a.sliced) note_handed_on(s, a.object, a.mode, child);
+      });
+  }
+}
 
 /// Forgets an object that ends.
 inline void forget_object(sched::strand& s, const void* object) noexcept {

@@ -80,6 +80,19 @@ WEFT_NOINLINE void fork_slowly(sched::strand& s, const task_options* options, re
   return fork_carefully<WithOptions, R, F, Bindings...>(s, options, r, std::move(f), std::move(kept)...);
 }
 
+/// Forks a task that has weak rights only: it starts at once, whatever is pending, and what it forks takes
+/// its place among the children of the body around it.
+template <bool WithOptions, class R, class F, class... Bindings>
+WEFT_NOINLINE void fork_weak(sched::strand& s, const task_options* options, result<R> r, F f,
+                             typename Bindings::kept... kept) {
+  if (!sched::may_start_weak(s))
+    return fork_slowly<WithOptions, R, F, Bindings...>(s, options, r, std::move(f), std::move(kept)...);
+  const char* const outer = s.inline_name;
+  if constexpr (WithOptions) s.inline_name = options->name;
+  run_now<Bindings...>(r, std::move(f), kept...);
+  sched::current().inline_name = outer;
+}
+
 template <bool WithOptions, class... Bindings, class F>
 WEFT_ALWAYS_INLINE auto fork_kept(const task_options* options, F&& f, typename Bindings::kept... kept) {
   using callable = std::decay_t<F>;
@@ -90,10 +103,12 @@ WEFT_ALWAYS_INLINE auto fork_kept(const task_options* options, F&& f, typename B
   const result<R> r = result_at<R>(p);
 #if WEFT_CHECKED
   const char* const name = options != nullptr ? options->name : task_options{}.name;
-  ((Bindings::access ? note_handed_on(s, kept, Bindings::mode, name) : void()), ...);
+  (note_binding_handed_on<Bindings>(s, kept, name), ...);
   if constexpr (!std::is_void_v<R>) note_handed_on(s, p.value, access_mode::write, name);
 #endif
-  if (!WithOptions && s.may_inline()) [[likely]] {
+  if constexpr (weak_only<Bindings...>) {
+    fork_weak<WithOptions, R, callable, Bindings...>(s, options, r, std::forward<F>(f), std::move(kept)...);
+  } else if (!WithOptions && s.may_inline()) [[likely]] {
     if constexpr (std::is_lvalue_reference_v<F> && std::is_class_v<callable>) {
       callable own(f);  // the task's own, as in a closure
       run_now<Bindings...>(r, std::move(own), kept...);

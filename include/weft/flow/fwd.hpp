@@ -3,7 +3,9 @@
 #pragma once
 
 #include <weft/base/config.hpp>
+#include <weft/sched/access.hpp>
 
+#include <span>
 #include <type_traits>
 
 namespace weft {
@@ -18,6 +20,22 @@ template <class T>
 class write;
 template <class T>
 class update;
+template <class T>
+class commute;
+template <class T, class Op>
+class reduce;
+template <class T>
+class weak_read;
+template <class T>
+class weak_write;
+template <class T>
+class weak_update;
+template <class T, class Op>
+class weak_reduce;
+template <class T>
+class slice;
+template <class T>
+class shared_array;
 
 namespace flow {
 
@@ -34,8 +52,28 @@ struct key {
   static void assign(Handle& h) {
     h.assign_();
   }
+  template <class Right>
+  static const auto& operation(const Right& r) noexcept {
+    return r.op_;
+  }
+  /// The part of an array that a right is on.
+  template <class Right>
+  static const auto& part(const Right& r) noexcept {
+    return r.part_;
+  }
+  /// What an access tells of a part: which array, and which bytes of it.
+  template <class T>
+  static sched::access extent(const slice<T>& p, sched::access_mode mode) noexcept {
+    const auto begin = static_cast<std::size_t>(p.data_ - p.base_) * sizeof(T);
+    return {
+        .object = p.base_, .mode = mode, .sliced = true, .begin = begin, .end = begin + p.size_ * sizeof(T)};
+  }
+  template <class T>
+  static std::span<T> span(const slice<T>& p) noexcept {
+    return {p.data_, p.size_};
+  }
   template <class Right, class T>
-  static Right make(T* value) noexcept {
+  static Right make(T* value) {
     return Right(value, trusted{});
   }
   template <class T>

@@ -70,6 +70,8 @@ template <class F, class R, bool WithOptions, std::size_t... I, class... Binding
 class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : public sched::closure {
   static constexpr std::size_t accesses = (std::size_t{Bindings::access} + ... + 0);
   static constexpr std::size_t object_count = accesses + result<R>::objects;
+  static constexpr bool has_more = (Bindings::more || ... || false);
+  static constexpr std::uint32_t part_count = (Bindings::parts + ... + 0u);
 
   template <std::size_t N>
   using nth_binding = std::tuple_element_t<N, std::tuple<Bindings...>>;
@@ -125,8 +127,11 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
     auto& self = static_cast<task&>(c);
     struct destroyer {
       task& self;
-      ~destroyer() { self.destroy_payload(); }
+      ~destroyer() {
+        if (part_count == 0 || self.apart == 0) self.destroy_payload();
+      }
     } const at_end{self};
+    if constexpr (part_count != 0) (set_apart<I>(self), ...);
     const auto call = [&self]() -> decltype(auto) {
       return call_with<Bindings...>(std::move(self.f_), self.template kept<I>()...);
     };
@@ -156,6 +161,39 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
     std::destroy_at(&values_);
     std::destroy_at(&f_);
   }
+  /// How many contributions the first N arguments are.
+  static constexpr std::uint32_t parts_before(std::size_t n) noexcept {
+    constexpr std::uint32_t parts[] = {Bindings::parts..., 0};
+    std::uint32_t sum = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += parts[i];
+    return sum;
+  }
+  template <std::size_t N>
+  static void set_apart(task& self) noexcept {
+    if constexpr (nth_binding<N>::parts != 0) std::get<N>(self.values_).apart = self.apart;
+  }
+  template <std::size_t N>
+  static void tell_more(task& self, sched::access_visitor& v) {
+    if constexpr (nth_binding<N>::more)
+      nth_binding<N>::tell_all(std::get<N>(self.values_), parts_before(N),
+                               [&v](const sched::access& a) { v.see(v, a); });
+  }
+  static void more_(sched::closure& c, sched::access_visitor& v) {
+    (tell_more<I>(static_cast<task&>(c), v), ...);
+  }
+  template <std::size_t N>
+  static void fold_part(task& self, std::uint32_t part) {
+    if constexpr (nth_binding<N>::parts != 0)
+      if (parts_before(N) == part) std::get<N>(self.values_).fold();
+  }
+  static void fold_([[maybe_unused]] sched::closure& c, [[maybe_unused]] std::uint32_t part) {
+    if constexpr (part_count != 0) {
+      if (part == sched::all_parts)
+        static_cast<task&>(c).destroy_payload();
+      else
+        (fold_part<I>(static_cast<task&>(c), part), ...);
+    }
+  }
   static const sched::task_options& options_of_([[maybe_unused]] const sched::closure& c) noexcept {
     static constexpr sched::task_options defaults{};
     if constexpr (WithOptions)
@@ -170,7 +208,14 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
     if constexpr (result<R>::objects != 0) all[accesses] = access_mode::write;
     return all;
   }();
-  static constexpr sched::descriptor what_{&run_, &drop_, modes_.data(), object_count, &options_of_};
+  static constexpr sched::descriptor what_{&run_,
+                                           &drop_,
+                                           modes_.data(),
+                                           object_count,
+                                           &options_of_,
+                                           (Bindings::plain && ...),
+                                           has_more ? &more_ : nullptr,
+                                           part_count != 0 ? &fold_ : nullptr};
 
   void* objects_[object_count != 0 ? object_count : 1];
   union {

@@ -22,6 +22,8 @@ struct task_options {
   bool local = false;         ///< never stolen: runs in its parent's strand
 };
 
+inline constexpr std::uint32_t all_parts = UINT32_MAX;
+
 /// All that is known of a kind of task at compile time; one static object per fork site's types.
 struct descriptor {
   void (*run)(closure&);  ///< calls the body and destroys the arguments; lets the body's exception out
@@ -29,9 +31,11 @@ struct descriptor {
   const access_mode* modes;         ///< rights on the objects, in the order of closure::objects()
   std::size_t objects;              ///< how many
   const task_options& (*options)(const closure&) noexcept;
+  bool plain = true;  ///< only read, write and update of whole objects, all of them in objects()
   void (*more)(closure&, access_visitor&) = nullptr;  ///< accesses besides those on objects(); null: none
-  /// Folds a contribution that was made apart into its object, or forgets it.
-  void (*fold)(closure&, std::uint32_t part, bool counts) = nullptr;
+  /// Folds a contribution that was made apart into its object; `all_parts`: destroys the arguments, after
+  /// that. Null: there are no contributions.
+  void (*fold)(closure&, std::uint32_t part) = nullptr;
 };
 
 /// created: nobody started it. stolen: a thief runs it. awaited: a thief runs it and a strand waits for that.

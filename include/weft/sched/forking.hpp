@@ -79,4 +79,9 @@ WEFT_ALWAYS_INLINE bool defers_simply(const strand& s, std::size_t size) noexcep
   return s.pending() ? !s.top->failing : context::stack_pointer() <= s.inline_limit;
 }
 
+/// Whether a task without a claim on any value may start at once: stack is left, and nothing was stopped.
+inline bool may_start_weak(strand& s) noexcept {
+  return !is_outside(s) && context::stack_pointer() > s.inline_limit && !failing(s) && !look(s);
+}
+
 }  // namespace weft::sched

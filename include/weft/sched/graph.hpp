@@ -146,19 +146,26 @@ class graph {
       door.lock();
       while (e.first_part != nullptr && e.first_part->node->ran) {
         graph_part& p = *e.first_part;
-        const bool counts = !must_drop(*p.node);
+        graph_node& n = *p.node;
+        const bool counts = !must_drop(n) && !n.dropped;
         door.unlock();
         std::exception_ptr thrown;
         try {
-          p.node->task->what->fold(*p.node->task, p.number, counts);
+          if (counts) n.task->what->fold(*n.task, p.number);
         } catch (...) {
           thrown = std::current_exception();
         }
         door.lock();
-        if (thrown) fail(p.node->index, std::move(thrown));
+        if (thrown) fail(n.index, std::move(thrown));
         e.first_part = p.next;
         if (e.first_part == nullptr) e.last_part = nullptr;
-        if (--p.node->unfolded == 0) release(*p.node);
+        if (--n.unfolded != 0) continue;
+        if (!n.dropped) {
+          door.unlock();
+          n.task->what->fold(*n.task, all_parts);
+          door.lock();
+        }
+        release(n);
       }
       e.folding = false;
       door.unlock();

@@ -45,6 +45,7 @@ struct graph_node {
   int priority = 0;
   bool running = false;        ///< begun, maybe before the frame was promoted
   bool ran = false;            ///< its body has ended, or it was dropped
+  bool dropped = false;        ///< it never ran, and its arguments are gone
   bool ended = false;          ///< and its contributions are in their objects
   std::uint32_t waits = 0;     ///< for how many
   std::uint32_t unfolded = 0;  ///< contributions not yet in their objects

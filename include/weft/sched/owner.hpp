@@ -106,12 +106,15 @@ inline void link(frame& f, closure& c) noexcept {
 inline bool seems_ready(const frame& f, const closure& c) noexcept {
   constexpr unsigned enough = 8;
   unsigned seen = 0;
+  if (!c.what->plain) return f.first.load(base::memory_order_relaxed) == nullptr;
   // Relaxed: the owner reads links that it wrote itself.
   for (const closure* e = f.first.load(base::memory_order_relaxed); e != nullptr && seen < enough;
-       e = e->next.load(base::memory_order_relaxed), ++seen)
+       e = e->next.load(base::memory_order_relaxed), ++seen) {
+    if (!e->what->plain) return false;
     for (unsigned i = 0; i < c.what->objects; ++i)
       for (unsigned j = 0; j < e->what->objects; ++j)
         if (c.objects()[i] == e->objects()[j] && conflict(e->what->modes[j], c.what->modes[i])) return false;
+  }
   return true;
 }
 
@@ -169,6 +172,7 @@ WEFT_COLD inline bool next_is_ready(const closure& c) noexcept {
   const closure* n = c.next.load(base::memory_order_relaxed);  // the owner's own store
   if (n == nullptr || n->local || n->state.load(base::memory_order_relaxed) != closure_state::created)
     return false;
+  if (!n->what->plain || !c.what->plain) return false;
   for (unsigned i = 0; i < n->what->objects; ++i)
     for (unsigned j = 0; j < c.what->objects; ++j)
       if (n->objects()[i] == c.objects()[j] && conflict(c.what->modes[j], n->what->modes[i])) return false;

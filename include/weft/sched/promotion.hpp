@@ -263,6 +263,7 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, bool&
           n->next = nullptr;
           if (g.must_drop(*n)) {
             dropped = n->task;
+            n->dropped = true;
           } else {
             if (!g.failed()) g.mine = take_batch(g, s.executor->home().workers.size(), n)->next;
             n->task->apart = n->parts != nullptr;

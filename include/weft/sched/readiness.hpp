@@ -96,7 +96,7 @@ inline findings find_ready(strand& s, pending_rights& pending) {
       // The owner is at c: running it, or waiting for the thief that does, or just past it. Its children have
       // their rights from it, so it stands in the way of later closures of this frame only.
       if (c->state.load(memory_order_acquire) == closure_state::failed) continue;
-      whole = c->what->more == nullptr;
+      whole = c->what->plain;
       wait_for(*c);
       c = c->next.load(memory_order_acquire);
     } else {
@@ -112,7 +112,7 @@ inline findings find_ready(strand& s, pending_rights& pending) {
           c->state.load(memory_order_acquire);  // pairs with the exchange in end_stolen
       if (state == closure_state::done) continue;
       if (state == closure_state::failed) break;  // everything later is dropped
-      whole = whole && c->what->more == nullptr;
+      whole = whole && c->what->plain;
       if (found.ready != nullptr || !whole) continue;
       bool ready = state == closure_state::created && !c->local;
       for (unsigned i = 0; ready && i < c->what->objects; ++i)

@@ -64,6 +64,7 @@ inline void worker::execute(strand& s) {
     s.restore_limit();
     if (look(s)) {
       c.what->drop(c);
+      if (s.drawn_from != nullptr) s.node->dropped = true;
       count(counter::dropped);
       s.thrown = cancellation();
     } else {

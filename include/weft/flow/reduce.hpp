@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSL-1.0
+// The right to contribute to an object: contributions are made in parallel and folded in reference order.
+#pragma once
+
+#include <weft/flow/shared.hpp>
+#include <weft/flow/weak.hpp>
+
+#include <optional>
+
+namespace weft {
+namespace flow {
+
+/// What a closure keeps of a contribution: the object and, if the task does not run at its turn, what it
+/// contributes, until it is folded.
+template <class T, class Op>
+struct contribution {
+  T* object;
+  [[no_unique_address]] Op op;
+  bool apart = false;
+  std::optional<T> part{};
+
+  template <class V>
+  void add(V&& v) {
+    if (!apart)
+      *object = op(std::move(*object), T(std::forward<V>(v)));
+    else if (part)
+      *part = op(*std::move(part), T(std::forward<V>(v)));
+    else
+      part.emplace(std::forward<V>(v));
+  }
+  /// Folds what was kept apart into the object.
+  void fold() {
+    if (part) *object = op(std::move(*object), *std::move(part));
+  }
+  /// Tells operations apart: only contributions with the same one run at the same time.
+  const void* operation() const noexcept {
+    static constexpr char same = 0;
+    if constexpr (std::is_empty_v<Op>)
+      return &same;
+    else if constexpr (std::is_pointer_v<Op>)
+      return reinterpret_cast<const void*>(op);
+    else
+      return this;  // who knows
+  }
+};
+
+}  // namespace flow
+
+/// The right to contribute to an object of type T: `t += v` in the body has the effect of
+/// `object = op(object, T(v))`. Contributions are folded in the reference order of the tasks, so `op` has to
+/// be associative, not commutative. *Requires*: T can be moved, and made of what is contributed. As an
+/// argument: `weft::reduce(x, std::plus<>{})`. As a parameter: `auto t` or `weft::reduce<T, Op> t`. *Cost*:
+/// where a task runs at its turn, that of `op`; otherwise one more `op` for the task. *Source*: cumulative
+/// writes of Athapascan-1; reducers of Cilk++.
+template <class T, class Op>
+class reduce {
+ public:
+  using value_type = T;
+  static constexpr flow::grade grade = flow::grade::reduce;
+
+  reduce(shared<T>& x, Op op) : value_(flow::address_to_write(x)), op_(std::move(op)) {}
+  reduce(const borrowed<T>& x, Op op) : value_(flow::address(x)), op_(std::move(op)) {}
+  reduce(const update<T>& held, Op op) : value_(flow::address(held)), op_(std::move(op)) {}
+  reduce(const weak_update<T>& held, Op op) : value_(flow::address(held)), op_(std::move(op)) {}
+  reduce(const weak_reduce<T, Op>& held) : value_(flow::address(held)), op_(flow::key::operation(held)) {}
+
+  /// Contributes `v`. *Throws*: what `op` and T's constructor throw.
+  template <class V>
+  const reduce& operator+=(V&& v) const {
+    if (into_ == nullptr) base::fail("a right to contribute was used where it was named; hand it to a task");
+    into_->add(std::forward<V>(v));
+    return *this;
+  }
+
+ private:
+  friend struct flow::key;
+  explicit reduce(flow::contribution<T, Op>* into, flow::trusted)
+      : value_(into->object), op_(into->op), into_(into) {}
+  T* value_;
+  [[no_unique_address]] Op op_;
+  flow::contribution<T, Op>* into_ = nullptr;
+};
+
+template <class T, class Op>
+reduce(const weak_reduce<T, Op>&) -> reduce<T, Op>;
+
+}  // namespace weft
