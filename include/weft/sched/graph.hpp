@@ -20,10 +20,12 @@ struct strand;
 ///
 /// Who may touch it when:
 ///  1. Under `door`: everything but the following.
-///  2. `mine`, `done`, `entered` belong to the owner of the strand.
+///  2. `mine`, `mine_count`, `mine_start`, `done`, `entered` belong to the owner of the strand.
 ///  3. `may_take` is a hint that anybody may read.
 class graph {
  public:
+  using clock = std::chrono::steady_clock;
+
   base::spin_lock door;
   frame* home = nullptr;     ///< null: not in use
   strand* owner = nullptr;   ///< whose frame it is
@@ -33,9 +35,11 @@ class graph {
   graph_node* at = nullptr;  ///< what the owner executes
   base::atomic<bool> may_take{false};
 
-  bool entered = false;        ///< the owner executes this frame by its graph
-  graph_node* mine = nullptr;  ///< taken by the owner, not begun
-  graph_node* done = nullptr;  ///< ended by the owner, not reported
+  bool entered = false;            ///< the owner executes this frame by its graph
+  graph_node* mine = nullptr;      ///< taken by the owner, not begun
+  graph_node* done = nullptr;      ///< ended by the owner, not reported
+  std::uint32_t mine_count = 0;    ///< tasks of the owner's batch
+  clock::time_point mine_start{};  ///< when it was taken
 
   graph() = default;
   graph(const graph&) = delete;
@@ -181,15 +185,24 @@ class graph {
       }
     return nullptr;
   }
-  /// Lets workers take more at once while that much is used up quickly, and less when it takes long.
-  void adapt_batch() noexcept {
-    constexpr std::chrono::microseconds quick(3), slow(30);
-    const auto now = std::chrono::steady_clock::now();
-    const auto took = now - std::exchange(last_report_, now);
-    if (took < quick && batch < 32)
+  /// Learns from a batch of `count` tasks that began at `start`: workers take more at once where tasks are
+  /// short, and thieves leave a graph alone whose tasks are shorter than their way from one cache to another.
+  void judge_batch(clock::time_point start, std::uint32_t count) noexcept {
+    constexpr std::chrono::nanoseconds short_batch(5'000), long_batch(20'000), tiny_task(200), fair_task(400),
+        rest(50'000);
+    const auto took = clock::now() - start;
+    if (took < short_batch && batch < 64)
       batch *= 2;
-    else if (took > slow && batch > 1)
+    else if (took > long_batch && batch > 1)
       batch /= 2;
+    if (took < tiny_task * count)
+      tiny_until_ = clock::now() + rest;
+    else if (took > fair_task * count)
+      tiny_until_ = {};
+  }
+  /// Whether thieves should leave it to the owner, who is at it.
+  bool tiny() const noexcept {
+    return waiter == nullptr && tiny_until_ != clock::time_point{} && clock::now() < tiny_until_;
   }
   /// To be called before the door is opened.
   void update_hint() noexcept {
@@ -206,6 +219,8 @@ class graph {
     waiter = nullptr;
     entered = false;
     batch = 1;
+    mine_count = 0;
+    tiny_until_ = {};
     failed_at_ = none;
     error_ = nullptr;
     next_index_ = 0;
@@ -327,13 +342,13 @@ class graph {
     }
   }
 
+  clock::time_point tiny_until_{};
   base::atomic<closure*>* cursor_ = nullptr;  // where the next closure to be visited is, or will be linked
   std::uint32_t next_index_ = 0;
   std::uint32_t failed_at_ = none;
   std::exception_ptr error_;
   std::size_t unended_ = 0;  // nodes of visited closures
   int base_priority_ = 0;
-  std::chrono::steady_clock::time_point last_report_{};  // of any worker
   bool stuck_ = false;
   ready_list ready_;
   ready_list local_;

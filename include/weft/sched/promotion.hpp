@@ -64,10 +64,10 @@ inline strand* worker::draw_from_graphs(strand& s) noexcept {
   for (graph* g = s.graphs.load(base::memory_order_acquire); g != nullptr;) {
     graph* outer = nullptr;
     strand* drawn = nullptr;
-    if (thorough_ || g->may_take.load(base::memory_order_relaxed)) {  // a hint
+    if (g->may_take.load(base::memory_order_relaxed) || thorough_) {  // a hint
       const std::lock_guard hold(g->door);
       if (g->home == nullptr || g->owner != &s) return nullptr;  // it has ended meanwhile
-      drawn = draw_from(*g, s);
+      if (!g->tiny()) drawn = draw_from(*g, s);
       outer = g->outer;
     } else {
       const std::lock_guard hold(g->door);
@@ -84,19 +84,20 @@ inline strand* worker::draw_from_graphs(strand& s) noexcept {
   return nullptr;
 }
 
-/// Takes ready nodes for one worker: more than one where tasks are short and plenty. *Requires*: the door is
-/// closed.
-inline graph_node* take_batch(graph& g, std::size_t workers, graph_node* first) noexcept {
-  const std::size_t share = std::min<std::size_t>(g.batch - 1, g.ready() / workers);
-  graph_node** link = &first->next;
-  for (std::size_t i = 0; i < share; ++i) {
+/// Takes more ready nodes for one worker behind `first`, where tasks are short and plenty. *Returns*: how
+/// many it has then. *Requires*: the door is closed.
+inline std::uint32_t take_batch(graph& g, std::size_t workers, graph_node& first) noexcept {
+  const std::size_t share = std::min<std::size_t>(g.batch, g.ready() / workers);
+  graph_node* last = &first;
+  std::uint32_t count = 1;
+  while (count < share) {
     graph_node* const n = g.take();
     if (n == nullptr) break;
-    *link = n;
-    link = &n->next;
+    last = last->next = n;
+    ++count;
   }
-  *link = nullptr;
-  return first;
+  last->next = nullptr;
+  return count;
 }
 
 /// *Returns*: a strand that executes nodes of the graph, null if none is ready. *Requires*: the door is
@@ -107,7 +108,8 @@ inline strand* worker::draw_from(graph& g, strand& s) noexcept {
   g.look_ahead(2 * g.batch, 2 * large_frame);
   graph_node* const n = g.take();
   if (n != nullptr) {
-    take_batch(g, home_->workers.size(), n);
+    thief->drawn_count = take_batch(g, home_->workers.size(), *n);
+    thief->drawn_start = graph::clock::now();
     spare_ = nullptr;
     thief->victim = &s;
     thief->drawn_from = &g;
@@ -138,7 +140,8 @@ inline strand* worker::end_drawn(strand& s) noexcept {
   graph& g = *s.drawn_from;
   graph_node* n = std::exchange(s.node, nullptr);
   n->next = std::exchange(s.finished, n);
-  if (!s.thrown && s.drawn != nullptr) {  // the next of the batch
+  // The next of the batch, unless somebody is hungry.
+  if (!s.thrown && s.drawn != nullptr && s.attention.load(base::memory_order_relaxed) == 0) {
     n = s.drawn;
     s.drawn = n->next;
   } else {
@@ -160,10 +163,11 @@ inline strand* worker::end_drawn(strand& s) noexcept {
       n = nullptr;
       if (folds == nullptr) {
         g.look_ahead(2 * g.batch, 2 * large_frame);
-        g.adapt_batch();
-        n = g.take();
+        g.judge_batch(s.drawn_start, s.drawn_count);
+        if (!g.tiny()) n = g.take();
         if (n != nullptr) {
-          take_batch(g, home_->workers.size(), n);
+          s.drawn_count = take_batch(g, home_->workers.size(), *n);
+          s.drawn_start = graph::clock::now();
           s.drawn = n->next;
         }
         owner = pass_on(g);
@@ -237,7 +241,7 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, bool&
       f.close(cancellation());
     graph_entry* folds = nullptr;
     closure* dropped = nullptr;
-    bool ended = false;
+    bool ended = false, tiny = false;
     {
       const std::lock_guard hold(g.door);
       g.entered = true;
@@ -255,6 +259,7 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, bool&
         g.done = n->next;
         g.finish(*n, folds);
       }
+      if (g.mine_count != 0) g.judge_batch(g.mine_start, std::exchange(g.mine_count, 0));
       if (folds == nullptr) {
         g.look_ahead(2 * g.batch, 2 * large_frame);
         graph_node* const n = g.take_for_owner();
@@ -265,7 +270,11 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, bool&
             dropped = n->task;
             n->dropped = true;
           } else {
-            if (!g.failed()) g.mine = take_batch(g, s.executor->home().workers.size(), n)->next;
+            if (!g.failed()) {
+              g.mine_count = take_batch(g, g.tiny() ? 1 : s.executor->home().workers.size(), *n);
+              g.mine_start = graph::clock::now();
+            }
+            g.mine = std::exchange(n->next, nullptr);
             n->task->apart = n->parts != nullptr;
             for (graph_node* m = g.mine; m != nullptr; m = m->next) m->task->apart = m->parts != nullptr;
           }
@@ -280,6 +289,7 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, bool&
         }
       }
       g.update_hint();
+      tiny = g.tiny();
     }
     if (ended) {
       s.executor->home().put_graph(g);
@@ -294,7 +304,7 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, bool&
       count_dropped(s);
       continue;
     }
-    if (g.may_take.load(base::memory_order_relaxed) && sleepers_near(s)) offer(s, true);
+    if (g.may_take.load(base::memory_order_relaxed) && sleepers_near(s)) offer(s, !tiny);
     if (g.at != nullptr) return g.at->task;
     if (round < 32) {
       patience.wait();

@@ -91,6 +91,7 @@ class worker {
   strand* take_from(strand& s) noexcept;
   strand* spare() noexcept;
   void announce_hunger() noexcept;
+  void note_theft(std::chrono::steady_clock::time_point start) noexcept;
   std::uint64_t next_random() noexcept {
     random_ ^= random_ << 13;
     random_ ^= random_ >> 7;
@@ -105,6 +106,8 @@ class worker {
   strand* spare_ = nullptr;  ///< kept for the next steal
   pending_rights rights_;
   std::uint64_t random_;
+  unsigned shyness_ = 0;  ///< how many tasks in a row were too short to be stolen
+  std::chrono::steady_clock::time_point shy_until_{};
   bool thorough_ = false;  ///< this is the last look before sleep: wait for doors instead of passing by
   observe::worker_counters counters_;
   strand idle_;  ///< current() while no strand is executed

@@ -119,6 +119,7 @@ inline strand* worker::end(strand& s) noexcept {
 
 /// Marks the stolen closure in its own strand. *Returns*: that strand, adopted, if it waited for this.
 inline strand* worker::end_stolen(strand& s) noexcept {
+  note_theft(s.drawn_start);
   closure& c =
       *s.root.current.load(base::memory_order_relaxed);  // set in begin, by this worker or one before it
   strand& victim = *s.victim;
