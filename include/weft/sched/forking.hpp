@@ -36,7 +36,8 @@ WEFT_NOINLINE inline void go_on(strand& s, const interruption& i) noexcept {
 /// Makes room for a closure where the cap on live ones is reached: runs those that the body has forked so
 /// far. What they throw stays at this place of the reference order.
 WEFT_COLD inline void make_room(strand& s) {
-  if (!s.pending()) return;  // the live ones belong to bodies below: nesting goes on
+  // Where the live ones belong to bodies below, or stack is short, nesting goes on.
+  if (!s.pending() || context::stack_pointer() <= s.stack_limit) return;
   count_capped(s);
   drain_children(s);
   s.restore_limit();
@@ -81,7 +82,7 @@ WEFT_ALWAYS_INLINE bool defers_simply(const strand& s, std::size_t size) noexcep
 
 /// Whether a task without a claim on any value may start at once: stack is left, and nothing was stopped.
 inline bool may_start_weak(strand& s) noexcept {
-  return !is_outside(s) && context::stack_pointer() > s.inline_limit && !failing(s) && !look(s);
+  return !is_outside(s) && context::stack_pointer() > s.stack_limit && !failing(s) && !look(s);
 }
 
 }  // namespace weft::sched

@@ -56,7 +56,8 @@ inline void worker::execute(strand& s) {
     switch_to(stack, {.retired = active_});
     return;
   }
-  s.inline_limit = home_->options.inlining ? active_->inline_limit : no_inlining;
+  s.stack_limit = active_->inline_limit;
+  s.inline_limit = home_->options.inlining ? s.stack_limit : no_inlining;
   bool ended = true;
   if (!s.started) {
     s.started = true;
