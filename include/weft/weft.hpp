@@ -2,6 +2,7 @@
 // Everything of weft but what needs MPI.
 #pragma once
 
+#include <weft/flow/completion.hpp>
 #include <weft/flow/runtime.hpp>
 #include <weft/flow/this_task.hpp>
 #include <weft/version.hpp>

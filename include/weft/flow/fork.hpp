@@ -44,7 +44,9 @@ WEFT_NOINLINE void run_carefully(sched::strand& s, [[maybe_unused]] const task_o
 template <bool WithOptions, class R, class F, class... Bindings>
 WEFT_NOINLINE void fork_carefully(sched::strand& s, const task_options* options, result<R> r, F f,
                                   typename Bindings::kept... kept) {
-  const sched::verdict v = sched::judge_fork(s);
+  sched::verdict v = sched::judge_fork(s);
+  if constexpr (WithOptions)
+    if (options->event && v == sched::verdict::run_now) v = sched::verdict::defer;
   if (v == sched::verdict::defer) {
     using closure = task<F, R, WithOptions, std::index_sequence_for<Bindings...>, Bindings...>;
     if (!s.pending()) open_frame(s);

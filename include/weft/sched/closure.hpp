@@ -20,6 +20,7 @@ struct task_options {
   const char* name = "task";  ///< shown by reports; must outlive the task (a string literal)
   int priority = 0;           ///< larger is more urgent; honoured among ready tasks
   bool local = false;         ///< never stolen: runs in its parent's strand
+  bool event = false;         ///< may call this_task::hold(); never runs inside fork
 };
 
 inline constexpr std::uint32_t all_parts = UINT32_MAX;

@@ -196,8 +196,9 @@ inline strand* worker::end_drawn(strand& s) noexcept {
   return &s;
 }
 
-/// A closure has ended that was stolen before its frame was promoted.
-inline strand* worker::end_noted(strand& victim, closure& c) noexcept {
+/// A closure has ended that was stolen before its frame was promoted. *Returns*: the owner, if it has to go
+/// on and is the caller's now.
+inline strand* worker::finish_noted(strand& victim, closure& c) noexcept {
   strand* owner = nullptr;
   base::backoff wait;
   for (graph* g = nullptr;;) {
@@ -220,9 +221,6 @@ inline strand* worker::end_noted(strand& victim, closure& c) noexcept {
     owner = pass_on(*g);
     break;
   }
-  if (owner == nullptr) return nullptr;
-  take_from_waiting(*owner);
-  adopt(*owner);
   return owner;
 }
 

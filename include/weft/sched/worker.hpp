@@ -51,6 +51,7 @@ class worker {
   /// Takes a strand that waited, and whose awaited closure has ended, out of its list; it is the caller's
   /// then.
   static void take_from_waiting(strand& s) noexcept { s.waiting_at->waiting_.remove(s); }
+  static strand* finish_noted(strand& victim, closure& c) noexcept;
 
   bool await(strand& s, closure& stolen, bool as_data);
   bool await_graph(strand& s, graph& g, bool as_data);
@@ -76,7 +77,6 @@ class worker {
   strand* end_run(strand& s) noexcept;
   bool put_aside(strand& s, closure* c, run_state* run, graph* g) noexcept;
   strand* end_drawn(strand& s) noexcept;
-  strand* end_noted(strand& victim, closure& c) noexcept;
   strand* draw_from_graphs(strand& s) noexcept;
   strand* draw_from(graph& g, strand& s) noexcept;
   bool promote(strand& s, frame& f) noexcept;

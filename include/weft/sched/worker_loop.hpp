@@ -133,11 +133,13 @@ inline strand* worker::end_stolen(strand& s) noexcept {
     c.set_failure(*std::exchange(s.thrown, std::nullopt));
     before = c.state.exchange(closure_state::failed, base::memory_order_acq_rel);
   }
-  if (before == closure_state::noted) return end_noted(victim, c);
-  if (before != closure_state::awaited) return nullptr;
-  take_from_waiting(victim);
-  adopt(victim);
-  return &victim;
+  strand* const waiter = before == closure_state::noted     ? finish_noted(victim, c)
+                         : before == closure_state::awaited ? &victim
+                                                            : nullptr;
+  if (waiter == nullptr) return nullptr;
+  take_from_waiting(*waiter);
+  adopt(*waiter);
+  return waiter;
 }
 
 /// Reports the end of a run.

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tasks that end later than their body: when an event outside the runtime has happened.
+#pragma once
+
+#include <weft/base/error.hpp>
+#include <weft/sched/external.hpp>
+
+#include <utility>
+
+namespace weft {
+
+/// Holds a task open until it is completed, from any thread: tasks that wait for it, and run, wait for that.
+/// No worker waits. A completion that is destroyed completes its task. *Thread safety*: one thread at a time.
+/// *Example*: `auto done = weft::this_task::hold(); start_reading(file, buffer, [d = std::move(done)]()
+/// mutable { d.complete(); });`
+class completion {
+ public:
+  completion(completion&& other) noexcept
+      : engine_(other.engine_), strand_(other.strand_), closure_(std::exchange(other.closure_, nullptr)) {}
+  completion& operator=(completion&& other) noexcept {
+    if (this != &other) {
+      complete();
+      engine_ = other.engine_;
+      strand_ = other.strand_;
+      closure_ = std::exchange(other.closure_, nullptr);
+    }
+    return *this;
+  }
+  ~completion() { complete(); }
+
+  /// The event has happened. Does nothing if it was completed or failed before.
+  void complete() noexcept { end_(nullptr); }
+  /// The same, with an exception: as if the task had thrown it at the place of hold(). *Requires*: not null.
+  void fail(std::exception_ptr e) noexcept { end_(std::move(e)); }
+
+ private:
+  friend struct held_task;
+  completion(sched::engine& e, sched::strand& s, sched::closure& c) noexcept
+      : engine_(&e), strand_(&s), closure_(&c) {}
+  void end_(std::exception_ptr e) noexcept {
+    if (sched::closure* const c = std::exchange(closure_, nullptr))
+      sched::end_external(*engine_, *strand_, *c, std::move(e));
+  }
+
+  sched::engine* engine_;
+  sched::strand* strand_;
+  sched::closure* closure_;
+};
+
+/// Opens completion for this_task.
+struct held_task {
+  static completion hold() {
+    sched::strand& s = sched::current();
+    if (is_outside(s)) base::fail("this_task::hold() was called outside a task");
+    const sched::closure* const c =
+        s.floor->current.load(base::memory_order_relaxed);  // the owner's own store
+    if (c == nullptr || !c->what->options(*c).event)
+      base::fail("this_task::hold() needs a task that was forked with the option event");
+    return completion(s.executor->home(), s, sched::begin_external(s));
+  }
+};
+
+namespace this_task {
+
+/// Keeps the running task open until the completion is completed. *Requires*: the task was forked with the
+/// option `event`. *Throws*: std::bad_alloc. *Suspends*: no. *Cost*: that of a deferred fork.
+inline completion hold() { return held_task::hold(); }
+
+}  // namespace this_task
+}  // namespace weft
