@@ -87,7 +87,8 @@ void tell(const Right& r, See&& see) {
 /// An argument that is no object: copied or moved into the closure, passed on as an rvalue.
 template <class Parameter, class Argument>
 struct value_binding {
-  static constexpr bool access = false, strong = false, weak = false, more = false, plain = true;
+  static constexpr bool access = false, strong = false, weak = false, more = false, plain = true,
+                        lasting = true;
   static constexpr std::uint32_t parts = 0;
   using kept = std::decay_t<Argument>;
   static constexpr access_mode mode = access_mode::read;  // not used
@@ -95,12 +96,13 @@ struct value_binding {
   static kept&& pass(kept& k) noexcept { return std::move(k); }
 };
 
-/// A container of rights. The closure keeps it and passes it on as an rvalue.
+/// A container of rights. The closure keeps it and passes it on as an rvalue, so it is gone once the task
+/// runs.
 template <class Parameter, class Argument>
 struct list_binding {
   using element = right_of<typename std::remove_cvref_t<Argument>::value_type>;
   static constexpr bool access = false, strong = !element::weak, weak = element::weak, more = true,
-                        plain = false;
+                        plain = false, lasting = false;
   static constexpr std::uint32_t parts = 0;
   using kept = std::decay_t<Argument>;
   static constexpr access_mode mode = access_mode::read;  // not used
@@ -166,7 +168,7 @@ struct access_binding : object_binding<Parameter, Argument> {
   using base = object_binding<Parameter, Argument>;
   using base::parameter_is_right, base::wanted;
   using typename base::given, typename base::asked, typename base::value;
-  static constexpr bool access = true, more = false, plain = wanted != grade::commute;
+  static constexpr bool access = true, more = false, plain = wanted != grade::commute, lasting = true;
   static constexpr std::uint32_t parts = 0;
   using kept = value*;
 
@@ -200,7 +202,7 @@ template <class Parameter, class Argument>
 struct slice_binding : object_binding<Parameter, Argument> {
   using base = object_binding<Parameter, Argument>;
   using base::parameter_is_right, base::wanted;
-  static constexpr bool access = false, more = true, plain = false;
+  static constexpr bool access = false, more = true, plain = false, lasting = true;
   static constexpr std::uint32_t parts = 0;
   using kept = typename base::granted;
   static_assert(wanted != grade::commute && wanted != grade::reduce,
@@ -224,7 +226,7 @@ template <class Parameter, class Argument>
 struct reduce_binding;
 template <class Parameter, class T, class Op>
 struct reduce_binding_to : object_binding<Parameter, reduce<T, Op>> {
-  static constexpr bool access = false, more = true, plain = false;
+  static constexpr bool access = false, more = true, plain = false, lasting = true;
   static constexpr std::uint32_t parts = 1;
   using kept = contribution<T, Op>;
 

@@ -214,6 +214,7 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
                                            object_count,
                                            &options_of_,
                                            (Bindings::plain && ...),
+                                           (Bindings::lasting && ...),
                                            has_more ? &more_ : nullptr,
                                            part_count != 0 ? &fold_ : nullptr};
 

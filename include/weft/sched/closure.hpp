@@ -32,7 +32,8 @@ struct descriptor {
   const access_mode* modes;         ///< rights on the objects, in the order of closure::objects()
   std::size_t objects;              ///< how many
   const task_options& (*options)(const closure&) noexcept;
-  bool plain = true;  ///< only read, write and update of whole objects, all of them in objects()
+  bool plain = true;    ///< only read, write and update of whole objects, all of them in objects()
+  bool lasting = true;  ///< `more` may be called while the task runs, too
   void (*more)(closure&, access_visitor&) = nullptr;  ///< accesses besides those on objects(); null: none
   /// Folds a contribution that was made apart into its object; `all_parts`: destroys the arguments, after
   /// that. Null: there are no contributions.

@@ -21,6 +21,11 @@ class graph_order final : private access_visitor {
   graph_node& add(const graph_node& made) {
     node_ = make(made);
     closure& c = *made.task;
+    wait_for(*node_, barrier_);
+    if (made.running && !c.what->lasting) {  // its arguments may be gone
+      barrier_ = node_;
+      return *node_;
+    }
     for (std::size_t i = 0; i < c.what->objects; ++i)
       add({.object = c.objects()[i], .mode = c.what->modes[i]});
     if (c.what->more != nullptr) c.what->more(c, *this);
@@ -28,6 +33,7 @@ class graph_order final : private access_visitor {
   }
   /// Forgets all nodes and objects.
   void clear() noexcept {
+    barrier_ = nullptr;
     table_.clear();
     memory_.release_to(arena_mark{});
   }
@@ -53,7 +59,9 @@ class graph_order final : private access_visitor {
   }
   void add(graph_entry& e, const access& a) {
     graph_node& n = *node_;
-    const sharing kind = a.mode == access_mode::read      ? sharing::reading
+    const sharing kind = a.mode == access_mode::read ? sharing::reading
+                         // What runs already contributes in place, and without a claim.
+                         : n.running                      ? sharing::alone
                          : a.mode == access_mode::reduce  ? sharing::contributing
                          : a.mode == access_mode::commute ? sharing::commuting
                                                           : sharing::alone;
@@ -107,7 +115,8 @@ class graph_order final : private access_visitor {
     ++n.waits;
   }
 
-  graph_node* node_ = nullptr;  // being added
+  graph_node* node_ = nullptr;     // being added
+  graph_node* barrier_ = nullptr;  // nobody knows what it accesses: all later ones wait for it
   graph_table table_;
   arena memory_;
 };
