@@ -12,7 +12,8 @@ namespace weft::sched {
 /// lock of the graph.
 class graph_order final : private access_visitor {
  public:
-  graph_order() noexcept : access_visitor{&see_} {}
+  /// *Throws*: std::bad_alloc.
+  graph_order() : access_visitor{&see_} {}
   graph_order(const graph_order&) = delete;
   graph_order& operator=(const graph_order&) = delete;
 
