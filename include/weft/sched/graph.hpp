@@ -201,7 +201,7 @@ class graph {
     batch = 1;
     failed_at_ = none;
     error_ = nullptr;
-    next_index_ = 0;
+    next_index_ = 1;
     unended_ = 0;
     foreign_.clear();
     raised_.clear();
@@ -321,7 +321,7 @@ class graph {
   }
 
   base::atomic<closure*>* cursor_ = nullptr;  // where the next closure to be visited is, or will be linked
-  std::uint32_t next_index_ = 0;
+  std::uint32_t next_index_ = 1;              // 0 is before all: a failure there drops every task
   std::uint32_t failed_at_ = none;
   std::exception_ptr error_;
   std::size_t unended_ = 0;  // nodes of visited closures
