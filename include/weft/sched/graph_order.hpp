@@ -41,8 +41,16 @@ class graph_order final : private access_visitor {
   static void see_(access_visitor& self, const access& a) { static_cast<graph_order&>(self).add(a); }
 
   void add(const access& a) {
+    const bool apart = a.mode == access_mode::reduce && !node_->running;
     graph_entry& e = table_.at(a.object, memory_);
-    if (!a.sliced) return add(e, a);
+    if (!a.sliced) {
+      add(e, a);
+      if (apart) contribute(e, a);
+      return;
+    }
+    // Segments are split while tasks wait for them or use them, so all that they hold may be copied. A
+    // contribution to a slice is none for its segments.
+    if (apart) contribute(*make(graph_entry{}), a);
     if (a.begin == a.end) return;
     if (e.segments == nullptr) table_.slice(e);
     const auto split = [&e](std::size_t where) {
@@ -54,14 +62,17 @@ class graph_order final : private access_visitor {
   }
   void add(graph_entry& e, const access& a) {
     graph_node& n = *node_;
+    // A task that runs already holds no claim and contributes to the object itself: it comes first.
     const sharing kind = a.mode == access_mode::read      ? sharing::reading
+                         : a.sliced || n.running          ? sharing::alone
                          : a.mode == access_mode::reduce  ? sharing::contributing
                          : a.mode == access_mode::commute ? sharing::commuting
                                                           : sharing::alone;
     const bool joins = e.kind == kind && kind != sharing::alone && e.operation == a.operation;
     const bool twice = e.members != nullptr && e.members->node == &n;
     if (twice && (joins || kind == sharing::reading || e.members->next == nullptr)) {
-      if (!joins && kind != sharing::reading) e.kind = kind;  // the stronger right
+      if (!joins && kind != sharing::reading && e.kind != sharing::alone)
+        e.kind = kind;  // the stronger right
     } else if (joins) {
       e.members = make(graph_member{&n, e.members});
       wait_for(n, e.gate);
@@ -75,13 +86,14 @@ class graph_order final : private access_visitor {
       e.members = m;
     }
     if (kind == sharing::commuting) n.claims = make(graph_claim{&e, n.claims});
-    if (kind == sharing::contributing && !n.running) {
-      graph_part* const p = make(graph_part{.node = &n, .number = a.part, .entry = &e});
-      (e.last_part != nullptr ? e.last_part->next : e.first_part) = p;
-      e.last_part = p;
-      p->beside = std::exchange(n.parts, p);
-      ++n.unfolded;
-    }
+  }
+  /// Notes a contribution, to be folded behind the earlier ones of the entry.
+  void contribute(graph_entry& e, const access& a) {
+    graph_part* const p = make(graph_part{.node = node_, .number = a.part, .entry = &e});
+    (e.last_part != nullptr ? e.last_part->next : e.first_part) = p;
+    e.last_part = p;
+    p->beside = std::exchange(node_->parts, p);
+    ++node_->unfolded;
   }
   /// *Returns*: a node that ends when all members other than `n` have ended, null if they have.
   graph_node* join_members(graph_entry& e, const graph_node& n) {
