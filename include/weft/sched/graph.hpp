@@ -48,6 +48,7 @@ class graph {
     base_priority_ = priority;
     cursor_ = &f.first;
     try {
+      local_.expect(0);  // for begin_anew
       if (from != nullptr) {
         at = &visit(*from, true);
         cursor_ = &from->next;
@@ -223,13 +224,8 @@ class graph {
       cursor_ = &c.next;
       stuck_ = false;
       last_resort_ = {.task = &c, .index = next_index_++};
-      try {
-        local_.expect(0);
-        ++unended_;
-        local_.push_back(last_resort_);
-      } catch (const std::bad_alloc&) {
-        base::fail("no memory left to order tasks in");
-      }
+      ++unended_;
+      local_.push_back(last_resort_);  // begin has made room
     }
   }
 

@@ -22,9 +22,14 @@ class graph_order final : private access_visitor {
   graph_node& add(const graph_node& made) {
     node_ = make(made);
     closure& c = *made.task;
-    for (std::size_t i = 0; i < c.what->objects; ++i)
-      add({.object = c.objects()[i], .mode = c.what->modes[i]});
-    if (c.what->more != nullptr) c.what->more(c, *this);
+    try {
+      for (std::size_t i = 0; i < c.what->objects; ++i)
+        add({.object = c.objects()[i], .mode = c.what->modes[i]});
+      if (c.what->more != nullptr) c.what->more(c, *this);
+    } catch (...) {
+      node_->running = true;  // or those it was to wait for would make it ready
+      throw;
+    }
     return *node_;
   }
   /// Forgets all nodes and objects.
