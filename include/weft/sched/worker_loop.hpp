@@ -56,6 +56,7 @@ inline void worker::execute(strand& s) {
     switch_to(stack, {.retired = active_});
     return;
   }
+  s.nesting_limit = active_->inline_limit;
   s.inline_limit = home_->options.inlining ? active_->inline_limit : no_inlining;
   bool ended = true;
   if (!s.started) {
