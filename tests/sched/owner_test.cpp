@@ -6,7 +6,10 @@
 
 #include <weft/sched/forking.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <thread>
@@ -512,6 +515,26 @@ TEST_CASE("beyond the cap with nothing pending in the body, nesting goes on") {
   CHECK(e.drain_all());
   CHECK(worker.capped == 0);
   CHECK(e.log == numbers{0, 1, 2});
+}
+
+TEST_CASE("deep in the stack, room is made only for a body that has forked very many tasks") {
+  execution e;
+  e.cap = 2;
+  e.nesting_limit = UINTPTR_MAX;
+  std::size_t most = 0;
+  e.fork(0, [&] {
+    for (int i = 1; i <= 10'000; ++i) {
+      CHECK(judge_fork(e) == verdict::defer);
+      e.fork(i);
+      most = std::max<std::size_t>(most, e.live);
+    }
+  });
+  CHECK(e.drain_all());
+  CHECK(worker.capped > 0);
+  CHECK(most > 1000);
+  CHECK(most < 6000);
+  CHECK(e.log.size() == 10'001);
+  CHECK(std::is_sorted(e.log.begin(), e.log.end()));
 }
 
 TEST_CASE("what is thrown while room is made stays at that place of the reference order") {
