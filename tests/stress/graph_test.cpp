@@ -49,6 +49,18 @@ struct totals {
   }
 };
 
+/// A runtime with thieves.
+struct crowd : weft::runtime {
+  bool inlining;
+
+  crowd(unsigned workers, bool inlines)
+      : runtime({.workers = workers, .inlining = inlines}), inlining(inlines) {}
+  /// Keeps a worker busy until a thief has made a graph of a frame, unless tasks may run inside fork.
+  void await_promotion() const {
+    if (!inlining) weft_test::wait_until([this] { return counters().promotions > 0; });
+  }
+};
+
 /// Calls f on runtimes with thieves. *Returns*: what they have done.
 template <class F>
 totals on_each_runtime(F&& f) {
@@ -56,7 +68,7 @@ totals on_each_runtime(F&& f) {
   for (const unsigned workers : {2u, 4u, 8u})
     for (const bool inlining : {true, false}) {
       INFO("workers " << workers << ", inlining " << inlining);
-      weft::runtime rt({.workers = workers, .inlining = inlining});
+      crowd rt(workers, inlining);
       f(rt);
       sum.add(rt.counters());
     }
@@ -74,10 +86,11 @@ void work_a_little(int pauses = 500) {
 
 TEST_CASE("every task of a large frame is run once") {
   const std::size_t n = scaled(200'000);
-  const totals sum = on_each_runtime([n](weft::runtime& rt) {
+  const totals sum = on_each_runtime([n](crowd& rt) {
     std::vector<std::uint8_t> times(n);
     rt.run([&] {
       for (std::size_t i = 0; i < n; ++i) weft::fork([&times, i] { ++times[i]; });
+      rt.await_promotion();
     });
     CHECK(std::count(times.begin(), times.end(), std::uint8_t{1}) == static_cast<std::ptrdiff_t>(n));
   });
@@ -91,7 +104,7 @@ TEST_CASE("a long chain among independent tasks keeps its order") {
   const std::size_t n = scaled(100'000);
   std::uint64_t expected = 1;
   for (std::size_t i = 0; i < n; ++i) expected = step(expected, i);
-  const totals sum = on_each_runtime([&](weft::runtime& rt) {
+  const totals sum = on_each_runtime([&](crowd& rt) {
     weft::shared<std::uint64_t> v(std::uint64_t{1});
     std::atomic<std::size_t> others{0};
     rt.run([&] {
@@ -99,6 +112,7 @@ TEST_CASE("a long chain among independent tasks keeps its order") {
         weft::fork([i](std::uint64_t& x) { x = step(x, i); }, weft::update(v));
         if (i % 4 == 0) weft::fork([&] { others.fetch_add(1, std::memory_order_relaxed); });  // run orders it
       }
+      rt.await_promotion();
     });
     CHECK(v.get() == expected);
     CHECK(others == (n + 3) / 4);
@@ -113,16 +127,20 @@ TEST_CASE("a wavefront gives what the serial loop gives") {
   for (std::size_t i = 1; i < side; ++i)
     for (std::size_t k = 1; k < side; ++k)
       expected[i * side + k] = step(expected[(i - 1) * side + k], 3 * expected[i * side + k - 1]);
-  const totals sum = on_each_runtime([&](weft::runtime& rt) {
+  const totals sum = on_each_runtime([&](crowd& rt) {
     std::vector<std::uint64_t> cells(side * side, 1);
     rt.run([&] {
       for (std::size_t i = 1; i < side; ++i)
         for (std::size_t k = 1; k < side; ++k)
-          weft::fork([](const std::uint64_t& above, const std::uint64_t& left,
-                        std::uint64_t& here) { here = step(above, 3 * left); },
-                     weft::read(weft::borrow(cells[(i - 1) * side + k])),
-                     weft::read(weft::borrow(cells[i * side + k - 1])),
-                     weft::update(weft::borrow(cells[i * side + k])));
+          weft::fork(
+              [&rt, waits = i == side / 2 && k == side / 4](const std::uint64_t& above,
+                                                            const std::uint64_t& left, std::uint64_t& here) {
+                here = step(above, 3 * left);
+                if (waits) rt.await_promotion();  // the beginning of the next row is ready
+              },
+              weft::read(weft::borrow(cells[(i - 1) * side + k])),
+              weft::read(weft::borrow(cells[i * side + k - 1])),
+              weft::update(weft::borrow(cells[i * side + k])));
     });
     CHECK(cells == expected);
   });
@@ -152,7 +170,7 @@ TEST_CASE("a random graph of tasks gives what the serial program gives") {
     std::vector<std::uint64_t> expected = start;
     for (const task& t : tasks)
       expected[t.to] = step(expected[t.to], expected[t.from[0]] ^ (expected[t.from[1]] >> 1));
-    const totals here = on_each_runtime([&](weft::runtime& rt) {
+    const totals here = on_each_runtime([&](crowd& rt) {
       std::vector<std::uint64_t> values = start;
       rt.run([&] {
         for (const task& t : tasks) {
@@ -164,6 +182,7 @@ TEST_CASE("a random graph of tasks gives what the serial program gives") {
               },
               weft::read(in(t.from[0])), weft::read(in(t.from[1])), weft::update(in(t.to)));
         }
+        if (objects == 1000) rt.await_promotion();
       });
       CHECK(values == expected);
     });
@@ -211,7 +230,7 @@ TEST_CASE("among ready tasks the most urgent are run first") {
 
 TEST_CASE("a local task of a large frame runs in the strand of its parent, one at a time") {
   const std::size_t n = scaled(20'000);
-  const totals sum = on_each_runtime([n](weft::runtime& rt) {
+  const totals sum = on_each_runtime([n](crowd& rt) {
     std::atomic<int> inside{0}, wrong{0};
     std::atomic<std::size_t> ran{0}, elsewhere{0};
     int x = 0;
@@ -229,6 +248,7 @@ TEST_CASE("a local task of a large frame runs in the strand of its parent, one a
         if (i % 8 == 0) weft::fork({.local = true}, [](int& v) { ++v; }, weft::update(weft::borrow(x)));
         if (i % 8 == 4) weft::fork([](int& v) { ++v; }, weft::update(weft::borrow(x)));
       }
+      rt.await_promotion();
     });
     CHECK(wrong == 0);
     CHECK(ran == n);
@@ -242,7 +262,7 @@ TEST_CASE("a local task of a large frame runs in the strand of its parent, one a
 TEST_CASE("the first exception of a large frame leaves the run, and nothing is left behind") {
   const std::size_t n = scaled(5'000);
   weft_test::random dice(weft_test::seed());
-  const totals sum = on_each_runtime([&](weft::runtime& rt) {
+  const totals sum = on_each_runtime([&](crowd& rt) {
     for (int round = 0; round < 10; ++round) {
       tracked::reset();
       std::vector<std::uint8_t> throws(n), ran(n);
@@ -296,7 +316,7 @@ TEST_CASE("the first exception of a large frame leaves the run, and nothing is l
 TEST_CASE("a run with a large frame pending may be stopped") {
   const std::size_t n = scaled(20'000);
   weft_test::random dice(weft_test::seed());
-  const totals sum = on_each_runtime([&](weft::runtime& rt) {
+  const totals sum = on_each_runtime([&](crowd& rt) {
     for (int round = 0; round < 10; ++round) {
       tracked::reset();
       const std::size_t stops = dice.below(n);
@@ -366,7 +386,7 @@ long nest(int depth, int width, bool with_data) {
 
 TEST_CASE("large frames are nested") {
   const int width = weft_test::scale() == 1 ? 150 : 80;
-  const totals sum = on_each_runtime([width](weft::runtime& rt) {
+  const totals sum = on_each_runtime([width](crowd& rt) {
     for (const bool with_data : {false, true}) {
       CHECK(rt.run(nest, 2, width, with_data) == static_cast<long>(width) * width);
       CHECK(rt.run(nest, 3, 30, with_data) == 27'000);
