@@ -16,7 +16,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
+#include <functional>
 #include <optional>
 #include <set>
 #include <thread>
@@ -199,27 +199,36 @@ TEST_CASE("among ready tasks the most urgent are run first") {
     weft::runtime rt({.workers = 2, .inlining = false});
     weft_test::random dice(weft_test::seed() + static_cast<std::uint64_t>(round));
     std::vector<int> order;  // by the owner alone
-    std::atomic<bool> captured{false}, over{false}, late{false};
+    std::atomic<bool> busy{false}, open{false}, captured{false}, over{false}, late{false};
+    const auto wait_for = [&late](const std::atomic<bool>& flag) {
+      if (!weft_test::wait_until([&] { return flag.load(); })) late = true;
+    };
     int gate = 0;
     rt.run([&] {
       const auto fork_waiting = [&](int n) {
         for (int i = 0; i < n; ++i) {
-          const int p = static_cast<int>(dice.below(9)) - 4;
+          const int p = 1 + static_cast<int>(dice.below(8));
           weft::fork(
-              {.priority = p == 0 ? 1 : p}, [&order, p](const int&) { order.push_back(p == 0 ? 1 : p); },
+              {.priority = p}, [&order, p](const int&) { order.push_back(p); },
               weft::read(weft::borrow(gate)));
         }
       };
+      weft::fork([&] {
+        busy = true;
+        wait_for(open);
+      });
+      wait_for(busy);  // the thief is held until all is forked
       weft::fork({.local = true}, [](int&) {}, weft::update(weft::borrow(gate)));
-      fork_waiting(70);
+      fork_waiting(50);
       // The thief makes the graph, for these two are ready, and is held in the first.
       weft::fork({.priority = 9}, [&] {
         captured = true;
-        if (!weft_test::wait_until([&] { return over.load(); })) late = true;
+        wait_for(over);
       });
       weft::fork({.priority = -9}, [&] { over = true; });
-      if (!weft_test::wait_until([&] { return captured.load(); })) late = true;
-      fork_waiting(30);
+      fork_waiting(50);
+      open = true;
+      wait_for(captured);
     });
     CHECK_FALSE(late);
     CHECK(rt.counters().promotions == 1);
