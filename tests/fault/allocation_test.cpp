@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: BSL-1.0
 // Memory runs out: the n-th allocation fails, for every n, once and from then on.
 #include "fault/waiting.hpp"
+#include "sched/hand_made.hpp"
 #include "support/catch.hpp"
+#include "support/environment.hpp"
+#include "support/random.hpp"
 #include "support/tracked.hpp"
 
 #include <weft/weft.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <map>
+#include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -164,4 +171,68 @@ TEST_CASE("an allocation of a task's own may fail") {
       },
       [&](long) { CHECK(weft_test::works(rt)); });
   CHECK(points >= 1);
+}
+
+TEST_CASE("an allocation may fail while a graph is made; every task is run once, in a legal order") {
+  if (!replaced) return;
+  using weft::sched::graph_entry;
+  using weft::sched::graph_node;
+  constexpr std::size_t tasks = 3000, objects = 400;
+  for (const bool from_then_on : {false, true}) {
+    weft_test::made_strand s;
+    s.open();
+    std::vector<int> data(objects);
+    weft_test::random dice(weft_test::seed());
+    for (std::size_t i = 0; i < tasks; ++i) {
+      const auto pick = [&]() -> int& { return data[dice.below(objects)]; };
+      s.add({weft_test::reads(pick()), weft_test::writes(pick()), weft_test::reads(pick())}, {},
+            {.priority = static_cast<int>(dice.below(40)), .local = dice.one_in(10)})
+          .add_access(
+              {.object = &s, .mode = weft_test::access_mode::read, .sliced = true, .begin = i, .end = i + 2});
+    }
+    std::vector<const weft::sched::closure*> order;
+    order.reserve(tasks);
+    const auto execute = [&] {
+      order.clear();
+      const auto g = std::make_unique<weft::sched::graph>();
+      g->begin(s, *s.top, nullptr, 0);
+      graph_node* held = nullptr;  // one more is running at any time
+      for (std::size_t steps = 0; !g->all_ended() && steps < 2 * tasks; ++steps) {
+        g->look_ahead(8, 100);
+        graph_node* n = g->take_for_owner();
+        if (n != nullptr) order.push_back(n->task);
+        n = std::exchange(held, n);
+        graph_entry* folds = nullptr;
+        if (n != nullptr) g->finish(*n, folds);
+      }
+      const bool right = g->all_ended() && order.size() == tasks;
+      g->end();
+      return right;
+    };
+    const auto legal = [&] {
+      std::map<const weft::sched::closure*, std::size_t> place;
+      for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+      std::size_t wrong = 0, last_write[objects] = {}, last_use[objects] = {};
+      for (const weft::sched::closure* c = s.top->first.load(); c != nullptr; c = c->next.load()) {
+        const std::size_t at = place.at(c) + 1;
+        for (std::size_t i = 0; i < 3; ++i) {
+          const auto x = static_cast<std::size_t>(static_cast<int*>(c->objects()[i]) - data.data());
+          wrong += at < (i == 1 ? last_use[x] : last_write[x]);
+        }
+        for (std::size_t i = 0; i < 3; ++i) {
+          const auto x = static_cast<std::size_t>(static_cast<int*>(c->objects()[i]) - data.data());
+          last_use[x] = std::max(last_use[x], at);
+          if (i == 1) last_write[x] = std::max(last_write[x], at);
+        }
+      }
+      return wrong == 0 && place.size() == tasks;
+    };
+    REQUIRE(execute());
+    REQUIRE(legal());
+    const long points = fail_each(from_then_on, execute, [&](long) {
+      if (order.size() == tasks) CHECK(legal());
+    });
+    std::printf("graphs, %s: %ld allocations failed\n", from_then_on ? "persistent" : "once", points);
+    CHECK(points >= 20);
+  }
 }

@@ -5,6 +5,7 @@
 #include <weft/sched/owner.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -24,11 +25,21 @@ inline access reads(const auto& object) { return {&object, access_mode::read}; }
 inline access writes(const auto& object) { return {&object, access_mode::write}; }
 inline access updates(const auto& object) { return {&object, access_mode::update}; }
 
+/// A contribution that was folded into its object, or forgotten.
+struct folded {
+  const weft::sched::closure* from;
+  std::uint32_t part;
+  bool counts;
+  bool operator==(const folded&) const = default;
+};
+
 /// A closure with up to four rights, and a body that the test may look at while it is not run.
 class made_closure : public weft::sched::closure {
  public:
   /// How bodies that were never run have ended: counted by the drop of the descriptor.
   static inline int dropped = 0;
+  /// Called for each contribution that is folded.
+  static inline std::function<void(folded)> on_fold;
 
   made_closure(std::initializer_list<access> rights, std::function<void()> f, weft::sched::task_options o)
       : closure(what_), body_(std::move(f)), options_(o) {
@@ -40,7 +51,22 @@ class made_closure : public weft::sched::closure {
   }
   ~made_closure() = delete;  // run and drop destroy the body; the rest is memory of an arena
 
+  /// Adds an access that is told to visitors only; up to four. *Returns*: the closure.
+  made_closure& add_access(const weft::sched::access& a) {
+    more_[more_count_++] = a;
+    what_.more = &more_of_;
+    what_.fold = &fold_;
+    return *this;
+  }
+
  private:
+  static void more_of_(closure& c, weft::sched::access_visitor& v) {
+    auto& self = static_cast<made_closure&>(c);
+    for (std::size_t i = 0; i < self.more_count_; ++i) v.see(v, self.more_[i]);
+  }
+  static void fold_(closure& c, std::uint32_t part, bool counts) {
+    if (on_fold) on_fold({&c, part, counts});
+  }
   static void run_(closure& c) {
     auto& self = static_cast<made_closure&>(c);
     const std::function<void()> f = std::move(self.body_);
@@ -62,6 +88,8 @@ class made_closure : public weft::sched::closure {
   access_mode modes_[4] = {};
   weft::sched::descriptor what_{&run_, &drop_, modes_, 0, &options_of_};
   weft::sched::task_options options_;
+  weft::sched::access more_[4] = {};
+  std::size_t more_count_ = 0;
 };
 
 /// Makes a closure in the strand's memory.
@@ -77,6 +105,7 @@ struct made_strand : weft::sched::strand {
 
   made_strand() {
     run.store(&run_of_all, std::memory_order_relaxed);  // a single thread
+    cap = UINT32_MAX;
     floor = top = &root;
   }
 

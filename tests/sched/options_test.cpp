@@ -61,6 +61,7 @@ TEST_CASE("the defaults make sense, and zero workers means as many as usable") {
   CHECK(o.stack_size == std::size_t{1} << 20);
   CHECK(o.inlining);
   CHECK(o.surplus == 4);
+  CHECK(o.cap == 1u << 14);
   CHECK(o.spin == microseconds(100));
 }
 
@@ -70,19 +71,23 @@ TEST_CASE("options that make sense are kept, up to their limits") {
                                                  .stack_size = option_limits::least_stack,
                                                  .inlining = false,
                                                  .surplus = 0,
+                                                 .cap = 1,
                                                  .spin = microseconds(0)});
   CHECK(least.workers == 1);
   CHECK(least.stack_size == option_limits::least_stack);
   CHECK_FALSE(least.inlining);
   CHECK(least.surplus == 0);
+  CHECK(least.cap == 1);
   CHECK(least.spin == microseconds(0));
   const runtime_options most = checked_options({.workers = option_limits::workers,
                                                 .stack_size = option_limits::most_stack,
                                                 .surplus = option_limits::surplus,
+                                                .cap = option_limits::cap,
                                                 .spin = option_limits::spin});
   CHECK(most.workers == option_limits::workers);
   CHECK(most.stack_size == option_limits::most_stack);
   CHECK(most.surplus == option_limits::surplus);
+  CHECK(most.cap == option_limits::cap);
   CHECK(most.spin == option_limits::spin);
 }
 
@@ -102,6 +107,9 @@ TEST_CASE("absurd members are refused by their name") {
       {{.stack_size = SIZE_MAX}, "stack_size"},
       {{.surplus = option_limits::surplus + 1}, "surplus"},
       {{.surplus = static_cast<unsigned>(-1)}, "surplus"},
+      {{.cap = 0}, "cap"},
+      {{.cap = option_limits::cap + 1}, "cap"},
+      {{.cap = static_cast<unsigned>(-1)}, "cap"},
       {{.spin = microseconds(-1)}, "spin"},
       {{.spin = microseconds::min()}, "spin"},
       {{.spin = option_limits::spin + microseconds(1)}, "spin"},
@@ -117,8 +125,12 @@ TEST_CASE("absurd members are refused by their name") {
 
 TEST_CASE("each variable overrides its member") {
   const clean_environment clean;
-  const runtime_options other{
-      .workers = 7, .stack_size = 1 << 18, .inlining = true, .surplus = 9, .spin = microseconds(50)};
+  const runtime_options other{.workers = 7,
+                              .stack_size = 1 << 18,
+                              .inlining = true,
+                              .surplus = 9,
+                              .cap = 77,
+                              .spin = microseconds(50)};
   CHECK(with("WEFT_WORKERS", "3", other).workers == 3);
   CHECK(with("WEFT_WORKERS", "0", other).workers == weft::base::usable_cpus());
   CHECK(with("WEFT_STACK_SIZE", "300000", other).stack_size == 300000);
@@ -128,23 +140,27 @@ TEST_CASE("each variable overrides its member") {
   CHECK(with("WEFT_INLINING", "1", {.inlining = false}).inlining);
   CHECK(with("WEFT_SURPLUS", "0", other).surplus == 0);
   CHECK(with("WEFT_SURPLUS", "12", other).surplus == 12);
+  CHECK(with("WEFT_CAP", "1", other).cap == 1);
+  CHECK(with("WEFT_CAP", "50", other).cap == 50);
   CHECK(with("WEFT_SPIN_US", "0", other).spin == microseconds(0));
   CHECK(with("WEFT_SPIN_US", "700", other).spin == microseconds(700));
 }
 
 TEST_CASE("a variable overrides its own member only") {
   const clean_environment clean;
-  const runtime_options other{
-      .workers = 7, .stack_size = 1 << 18, .inlining = false, .surplus = 9, .spin = microseconds(50)};
-  const char* const settings[][2] = {{"WEFT_WORKERS", "3"},
-                                     {"WEFT_STACK_SIZE", "300000"},
-                                     {"WEFT_INLINING", "1"},
-                                     {"WEFT_SURPLUS", "3"},
-                                     {"WEFT_SPIN_US", "3"}};
+  const runtime_options other{.workers = 7,
+                              .stack_size = 1 << 18,
+                              .inlining = false,
+                              .surplus = 9,
+                              .cap = 77,
+                              .spin = microseconds(50)};
+  const char* const settings[][2] = {{"WEFT_WORKERS", "3"},  {"WEFT_STACK_SIZE", "300000"},
+                                     {"WEFT_INLINING", "1"}, {"WEFT_SURPLUS", "3"},
+                                     {"WEFT_CAP", "3"},      {"WEFT_SPIN_US", "3"}};
   for (const auto& [variable, text] : settings) {
     const runtime_options o = with(variable, text, other);
     const int changed = (o.workers != other.workers) + (o.stack_size != other.stack_size) +
-                        (o.inlining != other.inlining) + (o.surplus != other.surplus) +
+                        (o.inlining != other.inlining) + (o.surplus != other.surplus) + (o.cap != other.cap) +
                         (o.spin != other.spin);
     INFO(variable);
     CHECK(changed == 1);
@@ -156,6 +172,7 @@ TEST_CASE("a variable may heal an absurd member") {
   CHECK(with("WEFT_WORKERS", "2", {.workers = 1u << 31}).workers == 2);
   CHECK(with("WEFT_STACK_SIZE", "1m", {.stack_size = 0}).stack_size == 1 << 20);
   CHECK(with("WEFT_SURPLUS", "1", {.surplus = 1u << 31}).surplus == 1);
+  CHECK(with("WEFT_CAP", "5", {.cap = 0}).cap == 5);
   CHECK(with("WEFT_SPIN_US", "1", {.spin = microseconds(-1)}).spin == microseconds(1));
 }
 
@@ -172,7 +189,8 @@ TEST_CASE("absurd variables are refused by their name") {
   const char* const beyond[][2] = {{"WEFT_WORKERS", "4097"},       {"WEFT_STACK_SIZE", "0"},
                                    {"WEFT_STACK_SIZE", "1k"},      {"WEFT_STACK_SIZE", "5000m"},
                                    {"WEFT_INLINING", "2"},         {"WEFT_INLINING", "yes"},
-                                   {"WEFT_SURPLUS", "1048577"},    {"WEFT_SPIN_US", "10000001"},
+                                   {"WEFT_SURPLUS", "1048577"},    {"WEFT_CAP", "0"},
+                                   {"WEFT_CAP", "1073741825"},     {"WEFT_SPIN_US", "10000001"},
                                    {"WEFT_WORKERS", "4294967297"}, {"WEFT_SURPLUS", "4294967296"},
                                    {"WEFT_SPIN_US", "4294967296"}, {"WEFT_STACK_SIZE", "99999999999999999m"}};
   for (const auto& [variable, text] : beyond) {

@@ -4,7 +4,12 @@
 #include "support/catch.hpp"
 #include "support/child.hpp"
 
+#include <weft/sched/forking.hpp>
+
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <thread>
@@ -25,7 +30,9 @@ namespace {
 /// What the worker would do; each test sets what it needs.
 struct stand_in {
   std::function<bool(strand&, closure&, bool)> await;
-  int awaits = 0, dropped = 0, offers = 0, certain = 0;
+  std::function<weft::sched::graph_outcome(strand&, frame&, bool)> run_promoted;
+  const closure* before_graph = nullptr;  ///< the one that the owner still has to end in the ordinary way
+  int awaits = 0, dropped = 0, capped = 0, offers = 0, certain = 0;
   bool sleepers = false;
 } worker;
 
@@ -43,6 +50,11 @@ void offer(strand&, bool certain) noexcept {
 bool sleepers_near(const strand&) noexcept { return ::worker.sleepers; }
 void count_dropped(strand&) noexcept { ++::worker.dropped; }
 void count_inlined(strand&) noexcept {}
+void count_capped(strand&) noexcept { ++::worker.capped; }
+graph_outcome run_promoted(strand& s, frame& f, bool as_data) { return ::worker.run_promoted(s, f, as_data); }
+bool comes_before_graph(strand&, const frame&, const closure& c) noexcept {
+  return &c == ::worker.before_graph;
+}
 }  // namespace weft::sched
 
 namespace {
@@ -469,6 +481,138 @@ TEST_CASE("the running task's name is that of its closure, or of the innermost n
   defer(e, weft_test::make_closure(e.closures, {}, note, {.name = "second"}));
   CHECK(e.drain_all());
   CHECK(names == std::vector<std::string>{"none", "first", "inside", "task", "inside", "first", "second"});
+}
+
+TEST_CASE("where the cap is reached, fork runs the pending children of its body first") {
+  execution e;
+  e.cap = 4;  // of which two are taken by the frame below
+  e.fork(0, [&] {
+    for (int i = 1; i <= 8; ++i) {
+      CHECK(judge_fork(e) == verdict::defer);
+      CHECK(e.live < 4);
+      e.fork(i);
+    }
+    CHECK(worker.capped == 3);
+    CHECK(e.log == numbers{0, 1, 2, 3, 4, 5, 6});
+  });
+  e.fork(9);
+  CHECK(e.drain_all());
+  CHECK(e.live == 0);
+  CHECK(e.log == numbers{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+}
+
+TEST_CASE("beyond the cap with nothing pending in the body, nesting goes on") {
+  execution e;
+  e.cap = 2;
+  e.fork(0, [&] {
+    CHECK(judge_fork(e) == verdict::defer);
+    e.fork(1, [&] {
+      CHECK(e.live == 2);
+      CHECK(judge_fork(e) == verdict::defer);
+      e.fork(2);
+    });
+  });
+  CHECK(e.drain_all());
+  CHECK(worker.capped == 0);
+  CHECK(e.log == numbers{0, 1, 2});
+}
+
+TEST_CASE("deep in the stack, room is made only for a body that has forked very many tasks") {
+  execution e;
+  e.cap = 2;
+  e.stack_limit = UINTPTR_MAX;
+  std::size_t most = 0;
+  e.fork(0, [&] {
+    for (int i = 1; i <= 10'000; ++i) {
+      CHECK(judge_fork(e) == verdict::defer);
+      e.fork(i);
+      most = std::max<std::size_t>(most, e.live);
+    }
+  });
+  CHECK(e.drain_all());
+  CHECK(worker.capped > 0);
+  CHECK(most > 1000);
+  CHECK(most < 6000);
+  CHECK(e.log.size() == 10'001);
+  CHECK(std::is_sorted(e.log.begin(), e.log.end()));
+}
+
+TEST_CASE("what is thrown while room is made stays at that place of the reference order") {
+  execution e;
+  e.cap = 3;
+  e.fork(0, [&] {
+    e.fork(1);
+    e.fork(2, [] { throw 5; });
+    CHECK(judge_fork(e) == verdict::drop);
+    CHECK(failing(e));
+    CHECK(judge_fork(e) == verdict::drop);
+    e.log.push_back(-1);
+  });
+  e.fork(3);
+  CHECK(e.drain_all());
+  CHECK(e.log == numbers{0, 1, 2, -1});
+  CHECK(e.thrown_number() == 5);
+  CHECK(worker.capped == 1);
+}
+
+TEST_CASE("a promoted frame is left to its graph; a frame that a task of it opens is executed as usual") {
+  using weft::sched::graph_outcome;
+  execution e;
+  e.fork(1);
+  e.fork(2);
+  frame& f = *e.top;
+  f.flags.fetch_or(frame::promoted);
+  int calls = 0;
+  worker.run_promoted = [&](strand& s, frame& g, bool) {
+    CHECK(&g == &f);
+    if (++calls == 3) {
+      g.flags.fetch_or(frame::over);
+      return graph_outcome::ended;
+    }
+    closure* c = g.first.load();
+    if (calls == 2) c = c->next.load();
+    weft::base::owner_store(g.current, c);
+    enter(s, g, *c);
+    run_body(s, *c);
+    e.fork(10 * calls);
+    return graph_outcome::opened;
+  };
+  CHECK(e.drain_all());
+  CHECK(calls == 3);
+  CHECK(e.log == numbers{1, 10, 2, 20});
+  CHECK_FALSE(e.pending());
+}
+
+TEST_CASE("the closure at which the owner was when the frame was promoted is ended in the ordinary way") {
+  using weft::sched::graph_outcome;
+  execution e;
+  closure& first = e.fork(1);
+  closure& second = e.fork(2);
+  second.what->drop(second);
+  frame& f = *e.top;
+  f.flags.fetch_or(frame::promoted);
+  worker.before_graph = &first;
+  worker.run_promoted = [&](strand&, frame& g, bool) {
+    g.flags.fetch_or(frame::over);
+    return graph_outcome::ended;
+  };
+  weft::base::owner_store(f.current, &first);
+  CHECK(e.drain_all());
+  CHECK(e.log == numbers{1});
+}
+
+TEST_CASE("a strand may be put aside as data in a promoted frame") {
+  execution e;
+  closure& only = e.fork(1);
+  only.what->drop(only);
+  frame& f = *e.top;
+  f.flags.fetch_or(frame::promoted);
+  worker.run_promoted = [](strand&, frame&, bool as_data) {
+    CHECK(as_data);
+    return weft::sched::graph_outcome::aside;
+  };
+  CHECK_FALSE(e.drain_all(true));
+  CHECK(e.log.empty());
 }
 
 TEST_CASE("outside tasks fork and sync stop the program") {

@@ -363,13 +363,86 @@ TEST_CASE("a search is bounded, and goes on where things have ended") {
 TEST_CASE("many objects are pending in one frame") {
   search s;
   s.open();
-  std::vector<int> data(3000);
+  std::vector<int> data(4 * (weft::sched::large_frame / 2));
   std::vector<closure*> writers;
-  for (int& x : data) writers.push_back(&s.add({writes(x)}));
-  for (int& x : data) s.add({reads(x)});
-  CHECK(s.take_all().size() == writers.size());
-  set(*writers[1234], closure_state::done);
+  for (std::size_t i = 0; i < data.size(); i += 4)
+    writers.push_back(
+        &s.add({writes(data[i]), writes(data[i + 1]), writes(data[i + 2]), writes(data[i + 3])}));
+  for (std::size_t i = 0; i < data.size(); i += 4) s.add({reads(data[i + 3])});
+  CHECK(s.take_all() == writers);
+  set(*writers[12], closure_state::done);
   const closure* const reader = s.find();
   REQUIRE(reader != nullptr);
-  CHECK(reader->objects()[0] == &data[1234]);
+  CHECK(reader->objects()[0] == &data[51]);
+}
+
+TEST_CASE("a frame is large from WEFT_LARGE_FRAME unfinished closures on") {
+  search s;
+  frame& f = s.open();
+  closure& first = s.add({writes(s.a)});
+  for (unsigned i = 1; i + 1 < weft::sched::large_frame; ++i) s.add({reads(s.a)});
+  CHECK(find_ready(s, s.table).large == nullptr);
+  s.add({reads(s.a)});
+  CHECK(find_ready(s, s.table).large == &f);
+  CHECK(find_ready(s, s.table).ready == &first);
+  set(first, closure_state::done);
+  CHECK(find_ready(s, s.table).large == nullptr);  // one of them has ended
+  s.add({reads(s.a)});
+  CHECK(find_ready(s, s.table).large == &f);
+}
+
+TEST_CASE("the closure that the owner has claimed does not count towards a large frame") {
+  search s;
+  frame& f = s.open();
+  closure& claimed = s.add();
+  for (unsigned i = 1; i < weft::sched::large_frame; ++i) s.add();
+  s.claim(claimed);
+  CHECK(find_ready(s, s.table).large == nullptr);
+  s.add();
+  CHECK(find_ready(s, s.table).large == &f);
+}
+
+TEST_CASE("a ready closure is found in front of a large frame, and the large frame with it") {
+  search s;
+  s.open();
+  closure& parent = s.add();
+  s.open(&parent);
+  for (unsigned i = 0; i < weft::sched::large_frame; ++i) s.add({writes(s.a)});
+  frame& f = *s.top;
+  weft::sched::findings found = find_ready(s, s.table);
+  CHECK(found.large == &f);
+  REQUIRE(found.ready != nullptr);
+  set(*found.ready, closure_state::stolen);
+  found = find_ready(s, s.table);
+  CHECK(found.ready == nullptr);
+  CHECK(found.large == &f);
+}
+
+TEST_CASE("what a graph executes is not searched") {
+  search s;
+  frame& f = s.open();
+  closure& parent = s.add();
+  for (unsigned i = 0; i < weft::sched::large_frame; ++i) s.add();
+  f.flags.fetch_or(frame::promoted, std::memory_order_relaxed);
+  s.open(&parent);
+  closure& child = s.add();
+  const weft::sched::findings found = find_ready(s, s.table);
+  CHECK(found.ready == &child);
+  CHECK(found.large == nullptr);
+}
+
+TEST_CASE("a frame with rights beyond whole objects is found as if it were large, and nothing behind them") {
+  search s;
+  frame& f = s.open();
+  closure& before = s.add({writes(s.a)});
+  weft_test::made_closure& sliced = s.add();
+  sliced.add_access({.object = &s.b, .mode = access_mode::read, .sliced = true, .begin = 0, .end = 4});
+  s.add({writes(s.c)});
+  weft::sched::findings found = find_ready(s, s.table);
+  CHECK(found.ready == &before);
+  CHECK(found.large == &f);
+  set(before, closure_state::stolen);
+  found = find_ready(s, s.table);
+  CHECK(found.ready == nullptr);
+  CHECK(found.large == &f);
 }

@@ -4,6 +4,8 @@
 
 #include <weft/sched/owner.hpp>
 
+#include <algorithm>
+
 namespace weft::sched {
 
 /// What a body keeps while a task with objects and a name of its own runs inside fork.
@@ -36,8 +38,12 @@ WEFT_NOINLINE inline void go_on(strand& s, const interruption& i) noexcept {
 /// Makes room for a closure where the cap on live ones is reached: runs those that the body has forked so
 /// far. What they throw stays at this place of the reference order.
 WEFT_COLD inline void make_room(strand& s) {
-  // Where the live ones belong to bodies below, or stack is short, nesting goes on.
-  if (!s.pending() || context::stack_pointer() <= s.stack_limit) return;
+  if (!s.pending()) return;  // the live ones belong to bodies below: nesting goes on
+  // Deep in the stack only for a body that has forked very many, or a chain of bodies that each fork a few
+  // would need a stack as long as itself.
+  constexpr std::uint32_t very_many = 4096;
+  if (context::stack_pointer() <= s.stack_limit && s.live - s.top->live_below < std::max(s.cap, very_many))
+    return;
   count_capped(s);
   drain_children(s);
   s.restore_limit();

@@ -52,6 +52,7 @@ class graph {
     base_priority_ = priority;
     cursor_ = &f.first;
     try {
+      local_.expect(0);  // for begin_anew
       if (from != nullptr) {
         at = &visit(*from, true);
         cursor_ = &from->next;
@@ -223,7 +224,7 @@ class graph {
     tiny_until_ = {};
     failed_at_ = none;
     error_ = nullptr;
-    next_index_ = 0;
+    next_index_ = 1;
     unended_ = 0;
     foreign_.clear();
     raised_.clear();
@@ -245,13 +246,8 @@ class graph {
       cursor_ = &c.next;
       stuck_ = false;
       last_resort_ = {.task = &c, .index = next_index_++};
-      try {
-        local_.expect(0);
-        ++unended_;
-        local_.push_back(last_resort_);
-      } catch (const std::bad_alloc&) {
-        base::fail("no memory left to order tasks in");
-      }
+      ++unended_;
+      local_.push_back(last_resort_);  // begin has made room
     }
   }
 
@@ -344,7 +340,7 @@ class graph {
 
   clock::time_point tiny_until_{};
   base::atomic<closure*>* cursor_ = nullptr;  // where the next closure to be visited is, or will be linked
-  std::uint32_t next_index_ = 0;
+  std::uint32_t next_index_ = 1;              // 0 is before all: a failure there drops every task
   std::uint32_t failed_at_ = none;
   std::exception_ptr error_;
   std::size_t unended_ = 0;  // nodes of visited closures

@@ -12,7 +12,8 @@ namespace weft::sched {
 /// lock of the graph.
 class graph_order final : private access_visitor {
  public:
-  graph_order() noexcept : access_visitor{&see_} {}
+  /// *Throws*: std::bad_alloc.
+  graph_order() : access_visitor{&see_} {}
   graph_order(const graph_order&) = delete;
   graph_order& operator=(const graph_order&) = delete;
 
@@ -21,14 +22,19 @@ class graph_order final : private access_visitor {
   graph_node& add(const graph_node& made) {
     node_ = make(made);
     closure& c = *made.task;
-    wait_for(*node_, barrier_);
-    if (made.running && !c.what->lasting) {  // its arguments may be gone
-      barrier_ = node_;
-      return *node_;
+    try {
+      wait_for(*node_, barrier_);
+      if (made.running && !c.what->lasting) {  // its arguments may be gone
+        barrier_ = node_;
+        return *node_;
+      }
+      for (std::size_t i = 0; i < c.what->objects; ++i)
+        add({.object = c.objects()[i], .mode = c.what->modes[i]});
+      if (c.what->more != nullptr) c.what->more(c, *this);
+    } catch (...) {
+      node_->running = true;  // or those it was to wait for would make it ready
+      throw;
     }
-    for (std::size_t i = 0; i < c.what->objects; ++i)
-      add({.object = c.objects()[i], .mode = c.what->modes[i]});
-    if (c.what->more != nullptr) c.what->more(c, *this);
     return *node_;
   }
   /// Forgets all nodes and objects.
@@ -46,8 +52,16 @@ class graph_order final : private access_visitor {
   static void see_(access_visitor& self, const access& a) { static_cast<graph_order&>(self).add(a); }
 
   void add(const access& a) {
+    const bool apart = a.mode == access_mode::reduce && !node_->running;
     graph_entry& e = table_.at(a.object, memory_);
-    if (!a.sliced) return add(e, a);
+    if (!a.sliced) {
+      add(e, a);
+      if (apart) contribute(e, a);
+      return;
+    }
+    // Segments are split while tasks wait for them or use them, so all that they hold may be copied. A
+    // contribution to a slice is none for its segments.
+    if (apart) contribute(*make(graph_entry{}), a);
     if (a.begin == a.end) return;
     if (e.segments == nullptr) table_.slice(e);
     const auto split = [&e](std::size_t where) {
@@ -59,16 +73,17 @@ class graph_order final : private access_visitor {
   }
   void add(graph_entry& e, const access& a) {
     graph_node& n = *node_;
-    const sharing kind = a.mode == access_mode::read ? sharing::reading
-                         // What runs already contributes in place, and without a claim.
-                         : n.running                      ? sharing::alone
+    // A task that runs already holds no claim and contributes to the object itself: it comes first.
+    const sharing kind = a.mode == access_mode::read      ? sharing::reading
+                         : a.sliced || n.running          ? sharing::alone
                          : a.mode == access_mode::reduce  ? sharing::contributing
                          : a.mode == access_mode::commute ? sharing::commuting
                                                           : sharing::alone;
     const bool joins = e.kind == kind && kind != sharing::alone && e.operation == a.operation;
     const bool twice = e.members != nullptr && e.members->node == &n;
     if (twice && (joins || kind == sharing::reading || e.members->next == nullptr)) {
-      if (!joins && kind != sharing::reading) e.kind = kind;  // the stronger right
+      if (!joins && kind != sharing::reading && e.kind != sharing::alone)
+        e.kind = kind;  // the stronger right
     } else if (joins) {
       e.members = make(graph_member{&n, e.members});
       wait_for(n, e.gate);
@@ -82,13 +97,14 @@ class graph_order final : private access_visitor {
       e.members = m;
     }
     if (kind == sharing::commuting) n.claims = make(graph_claim{&e, n.claims});
-    if (kind == sharing::contributing && !n.running) {
-      graph_part* const p = make(graph_part{.node = &n, .number = a.part, .entry = &e});
-      (e.last_part != nullptr ? e.last_part->next : e.first_part) = p;
-      e.last_part = p;
-      p->beside = std::exchange(n.parts, p);
-      ++n.unfolded;
-    }
+  }
+  /// Notes a contribution, to be folded behind the earlier ones of the entry.
+  void contribute(graph_entry& e, const access& a) {
+    graph_part* const p = make(graph_part{.node = node_, .number = a.part, .entry = &e});
+    (e.last_part != nullptr ? e.last_part->next : e.first_part) = p;
+    e.last_part = p;
+    p->beside = std::exchange(node_->parts, p);
+    ++node_->unfolded;
   }
   /// *Returns*: a node that ends when all members other than `n` have ended, null if they have.
   graph_node* join_members(graph_entry& e, const graph_node& n) {

@@ -59,7 +59,8 @@ struct alignas(64) strand {
   std::uint32_t surplus = 0;         ///< stealable closures left for thieves, as far as the owner knows
   std::uint32_t wanted_surplus = 0;  ///< 0: there is no other worker
   std::uintptr_t inline_limit = no_inlining;  ///< `limit` while inlining is allowed, on this context's stack
-  std::uintptr_t stack_limit = no_inlining;  ///< below this address a body must not be nested on this context
+  std::uintptr_t stack_limit =
+      0;  ///< below this address of its context's stack bodies are not nested any more
   arena objects;
   cleanup* cleanups = nullptr;
   frame* floor = nullptr;  ///< the frame that contains the running body's own closure

@@ -1,0 +1,973 @@
+// SPDX-License-Identifier: BSL-1.0
+// The dependency graph of a large frame, alone and single-threaded: what is ready when, and in which order.
+#include "sched/hand_made.hpp"
+#include "support/catch.hpp"
+#include "support/environment.hpp"
+#include "support/random.hpp"
+
+#include <weft/sched/graph.hpp>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+using weft::sched::closure;
+using weft::sched::closure_state;
+using weft::sched::graph;
+using weft::sched::graph_entry;
+using weft::sched::graph_node;
+using weft::sched::graph_table;
+using weft::sched::ready_list;
+using weft_test::access_mode;
+using weft_test::folded;
+using weft_test::made_closure;
+using weft_test::made_strand;
+using weft_test::reads;
+using weft_test::updates;
+using weft_test::writes;
+
+namespace {
+
+using tasks = std::vector<const closure*>;
+
+void set(closure& c, closure_state s) { c.state.store(s, std::memory_order_relaxed); }  // a single thread
+closure_state state_of(const closure& c) { return c.state.load(std::memory_order_relaxed); }
+
+/// A strand with one frame, its graph, and the test in the role of owner and thieves.
+struct execution : made_strand {
+  graph g;
+  std::map<const closure*, graph_node*> running;
+  std::vector<folded> folds;
+  int a = 0, b = 0, c = 0, d = 0;
+  const int plus = 0, times = 0;  // their addresses stand for operations
+
+  execution() {
+    open();
+    made_closure::on_fold = [this](const folded& f) { folds.push_back(f); };
+  }
+  ~execution() { made_closure::on_fold = nullptr; }
+
+  made_closure& add_shared(access_mode mode, const void* object, const void* operation = nullptr,
+                           std::uint32_t part = 0, weft::sched::task_options o = {}) {
+    return add({}, {}, o).add_access({.object = object, .mode = mode, .operation = operation, .part = part});
+  }
+  made_closure& commutes(const int& x) { return add_shared(access_mode::commute, &x); }
+  made_closure& contributes(const int& x, std::uint32_t part = 0) {
+    return add_shared(access_mode::reduce, &x, &plus, part);
+  }
+  made_closure& slice(access_mode mode, const int& array, std::size_t begin, std::size_t end) {
+    return add().add_access({.object = &array, .mode = mode, .sliced = true, .begin = begin, .end = end});
+  }
+
+  void begin(closure* from = nullptr, int inherited = 0) {
+    g.begin(*this, *top, from, inherited);
+    if (from != nullptr) running[from] = g.at;
+    visit_all();
+  }
+  void visit_all() { g.look_ahead(SIZE_MAX, SIZE_MAX); }
+  /// What a thief takes; null if nothing.
+  const closure* take() { return note(g.take()); }
+  /// What the owner takes.
+  const closure* take_for_owner() { return note(g.take_for_owner()); }
+  tasks take_all() {
+    return all_of([this] { return take(); });
+  }
+  tasks take_all_for_owner() {
+    return all_of([this] { return take_for_owner(); });
+  }
+  /// Ends a task that was taken, and folds what has to be folded.
+  void end(const closure& task) {
+    graph_node* const n = running.at(&task);
+    running.erase(&task);
+    graph_entry* entries = nullptr;
+    g.finish(*n, entries);
+    if (entries != nullptr) g.fold(entries);
+  }
+  void end_running() {
+    while (!running.empty()) end(*running.begin()->first);
+  }
+  void fail(const closure& task, int e) { g.fail(running.at(&task)->index, std::make_exception_ptr(e)); }
+  bool must_drop(const closure& task) { return g.must_drop(*running.at(&task)); }
+  int error() {
+    try {
+      std::rethrow_exception(g.take_error());
+    } catch (int e) {
+      return e;
+    }
+  }
+
+ private:
+  const closure* note(graph_node* n) {
+    if (n == nullptr) return nullptr;
+    running[n->task] = n;
+    return n->task;
+  }
+  template <class F>
+  tasks all_of(F&& take_one) {
+    tasks all;
+    while (const closure* t = take_one()) all.push_back(t);
+    return all;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("ready nodes come most urgent first, equals in the order of their coming") {
+  ready_list ready;
+  CHECK(ready.front() == nullptr);
+  for (const int p : {0, 5, -3, 5, 0, 7}) ready.expect(p);
+  std::vector<graph_node> nodes;
+  for (const int p : {0, 5, 0, -3, 7, 5, 0, -3, 7})
+    nodes.push_back({.task = nullptr, .index = static_cast<std::uint32_t>(nodes.size()), .priority = p});
+  for (graph_node& n : nodes) ready.push_back(n);
+  CHECK(ready.size() == nodes.size());
+  std::vector<std::uint32_t> order;
+  for (; ready.front() != nullptr; ready.pop_front()) order.push_back(ready.front()->index);
+  CHECK(order == std::vector<std::uint32_t>{4, 8, 1, 5, 0, 2, 6, 3, 7});
+  CHECK(ready.size() == 0);
+  ready.push_back(nodes[3]);
+  ready.push_back(nodes[0]);  // a level that ran empty is used again
+  CHECK(ready.front() == &nodes[0]);
+  ready.clear();
+  CHECK(ready.front() == nullptr);
+  CHECK(ready.size() == 0);
+}
+
+TEST_CASE("the table of objects grows, and forgets everything at once") {
+  graph_table table;
+  weft::sched::arena memory;
+  std::vector<int> data(5000);
+  for (int round = 0; round < 5; ++round) {
+    std::vector<graph_entry*> entries;
+    for (const int& x : data) entries.push_back(&table.at(&x, memory));
+    int wrong = 0;
+    for (std::size_t i = 0; i < data.size(); ++i) wrong += &table.at(&data[i], memory) != entries[i];
+    CHECK(wrong == 0);
+    std::sort(entries.begin(), entries.end());
+    CHECK(std::adjacent_find(entries.begin(), entries.end()) == entries.end());
+    table.slice(*entries[0]);
+    CHECK(entries[0]->segments->size() == 1);
+    table.clear();
+    CHECK(table.at(&data[0], memory).segments == nullptr);
+    table.clear();
+    memory.release_to(weft::sched::arena_mark{});
+  }
+}
+
+TEST_CASE("an empty graph has ended") {
+  execution e;
+  e.begin();
+  CHECK(e.g.home == e.top);
+  CHECK(e.g.owner == &e);
+  CHECK(e.take() == nullptr);
+  CHECK(e.take_for_owner() == nullptr);
+  CHECK(e.g.all_ended());
+  e.g.end();
+  CHECK(e.g.home == nullptr);
+  CHECK(e.g.owner == nullptr);
+}
+
+TEST_CASE("independent tasks are ready at once, in reference order") {
+  execution e;
+  tasks all;
+  for (int i = 0; i < 100; ++i) all.push_back(&e.add());
+  e.begin();
+  CHECK(e.g.ready() == 100);
+  CHECK(e.take_all() == all);
+  CHECK_FALSE(e.g.all_ended());
+  e.end_running();
+  CHECK(e.g.all_ended());
+}
+
+TEST_CASE("in a graph, a task waits for every earlier one it conflicts with") {
+  constexpr access_mode modes[] = {access_mode::read, access_mode::write, access_mode::update};
+  for (const access_mode earlier : modes)
+    for (const access_mode later : modes) {
+      execution e;
+      closure& first = e.add({{&e.a, earlier}, reads(e.b)});
+      closure& second = e.add({reads(e.c), {&e.a, later}});
+      closure& other = e.add({reads(e.b), reads(e.c)});
+      e.begin();
+      if (weft::sched::conflict(earlier, later)) {
+        CHECK(e.take_all() == tasks{&first, &other});
+        e.end(first);
+        CHECK(e.take_all() == tasks{&second});
+      } else {
+        CHECK(e.take_all() == tasks{&first, &second, &other});
+      }
+    }
+}
+
+TEST_CASE("in a graph, readers run together; the writer waits for all, and later readers for the writer") {
+  for (const int readers : {1, 2, 5}) {
+    execution e;
+    closure& before = e.add({writes(e.a)});
+    tasks early, late;
+    for (int i = 0; i < readers; ++i) early.push_back(&e.add({reads(e.a)}));
+    closure& writer = e.add({updates(e.a)});
+    for (int i = 0; i < readers; ++i) late.push_back(&e.add({reads(e.a)}));
+    closure& after = e.add({writes(e.a)});
+    e.begin();
+    CHECK(e.take_all() == tasks{&before});
+    e.end(before);
+    tasks taken = e.take_all();
+    CHECK(std::is_permutation(taken.begin(), taken.end(), early.begin(), early.end()));
+    for (std::size_t i = taken.size(); i-- > 0;) {
+      CHECK(e.take() == nullptr);
+      e.end(*taken[i]);
+    }
+    CHECK(e.take_all() == tasks{&writer});
+    e.end(writer);
+    taken = e.take_all();
+    CHECK(std::is_permutation(taken.begin(), taken.end(), late.begin(), late.end()));
+    e.end_running();
+    CHECK(e.take_all() == tasks{&after});
+    e.end(after);
+    CHECK(e.g.all_ended());
+  }
+}
+
+TEST_CASE("a writer waits for those readers only that have not ended") {
+  execution e;
+  closure& first = e.add({reads(e.a)});
+  closure& second = e.add({reads(e.a)});
+  closure& third = e.add({reads(e.a)});
+  e.begin();
+  CHECK(e.take_all() == tasks{&first, &second, &third});
+  e.end(first);
+  e.end(third);
+  closure& writer = e.add({writes(e.a)});
+  closure& reader = e.add({reads(e.a)});
+  e.visit_all();
+  CHECK(e.take() == nullptr);
+  e.end(second);
+  CHECK(e.take_all() == tasks{&writer});
+  e.end(writer);
+  CHECK(e.take_all() == tasks{&reader});
+}
+
+TEST_CASE("a chain and a wavefront unroll in order") {
+  execution e;
+  constexpr std::size_t n = 12;
+  std::vector<std::vector<int>> cell(n, std::vector<int>(n));
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t k = 0; k < n; ++k) {
+      if (i == 0 && k == 0) {
+        e.add({writes(cell[0][0])});
+      } else if (i == 0 || k == 0) {
+        e.add({writes(cell[i][k]), reads(i == 0 ? cell[i][k - 1] : cell[i - 1][k])});
+      } else {
+        e.add({writes(cell[i][k]), reads(cell[i - 1][k]), reads(cell[i][k - 1])});
+      }
+    }
+  e.begin();
+  for (std::size_t diagonal = 0; diagonal < 2 * n - 1; ++diagonal) {
+    CHECK(e.take_all().size() == std::min(diagonal + 1, 2 * n - 1 - diagonal));
+    e.end_running();
+  }
+  CHECK(e.g.all_ended());
+}
+
+TEST_CASE("the more urgent of two ready tasks is taken first; equals in reference order") {
+  execution e;
+  closure& low = e.add({}, {}, {.priority = -1});
+  closure& first = e.add({});
+  closure& high = e.add({}, {}, {.priority = 3});
+  closure& second = e.add({});
+  closure& also_high = e.add({}, {}, {.priority = 3});
+  e.begin();
+  CHECK(e.take_all() == tasks{&high, &also_high, &first, &second, &low});
+}
+
+TEST_CASE("a task without a priority of its own has that of the task around it") {
+  execution e;
+  closure& low = e.add({}, {}, {.priority = 1});
+  closure& usual = e.add({});
+  closure& high = e.add({}, {}, {.priority = 5});
+  e.begin(nullptr, 3);
+  CHECK(e.take_all() == tasks{&high, &usual, &low});
+}
+
+TEST_CASE("an urgent task that becomes ready late overtakes those that wait to be taken") {
+  execution e;
+  closure& before = e.add({writes(e.a)});
+  closure& plain = e.add({});
+  closure& urgent = e.add({reads(e.a)}, {}, {.priority = 1});
+  e.begin();
+  CHECK(e.take() == &before);
+  e.end(before);
+  CHECK(e.take_all() == tasks{&urgent, &plain});
+}
+
+TEST_CASE("a local task is for the owner only") {
+  execution e;
+  closure& local = e.add({writes(e.a)}, {}, {.local = true});
+  closure& other = e.add({});
+  closure& behind = e.add({reads(e.a)});
+  e.begin();
+  CHECK(e.take_all() == tasks{&other});
+  CHECK(e.g.needs_owner());
+  CHECK(e.take_for_owner() == &local);
+  CHECK_FALSE(e.g.needs_owner());
+  e.end(local);
+  CHECK(e.take_all() == tasks{&behind});
+}
+
+TEST_CASE("the owner takes local tasks and others by urgency, then by reference order") {
+  execution e;
+  closure& one = e.add({});
+  closure& two = e.add({}, {}, {.local = true});
+  closure& three = e.add({}, {}, {.priority = 1});
+  closure& four = e.add({}, {}, {.priority = 1, .local = true});
+  closure& five = e.add({}, {}, {.priority = 2, .local = true});
+  closure& six = e.add({});
+  e.begin();
+  CHECK(e.take_all_for_owner() == tasks{&five, &three, &four, &one, &two, &six});
+}
+
+TEST_CASE("what is given back is taken again") {
+  execution e;
+  closure& first = e.add({});
+  closure& second = e.add({});
+  e.begin();
+  CHECK(e.take_all() == tasks{&first, &second});
+  e.g.give_back(*e.running.at(&first));
+  CHECK(e.g.ready() == 1);
+  CHECK(e.take_all() == tasks{&first});
+}
+
+TEST_CASE("tasks that commute run one at a time, in any order, between others") {
+  execution e;
+  closure& before = e.add({writes(e.a)});
+  const tasks members{&e.commutes(e.a), &e.commutes(e.a), &e.commutes(e.a)};
+  closure& after = e.add({reads(e.a)});
+  e.begin();
+  CHECK(e.take_all() == tasks{&before});
+  e.end(before);
+  tasks order;
+  while (const closure* t = e.take()) {
+    CHECK(e.take() == nullptr);  // the others are blocked
+    order.push_back(t);
+    e.end(*t);
+    if (order.size() == 3) break;
+  }
+  CHECK(std::is_permutation(order.begin(), order.end(), members.begin(), members.end()));
+  CHECK(e.take_all() == tasks{&after});
+}
+
+TEST_CASE("a task that commutes on two objects holds both or none") {
+  execution e;
+  closure& on_a = e.commutes(e.a);
+  closure& on_both =
+      e.add_shared(access_mode::commute, &e.a).add_access({.object = &e.b, .mode = access_mode::commute});
+  closure& on_b = e.commutes(e.b);
+  e.begin();
+  CHECK(e.take_all() == tasks{&on_a, &on_b});
+  e.end(on_b);
+  CHECK(e.take() == nullptr);
+  closure& late_on_b = e.commutes(e.b);
+  e.visit_all();
+  CHECK(e.take() == &late_on_b);  // b is free, for nobody holds it while waiting for a
+  e.end(on_a);
+  CHECK(e.take() == nullptr);
+  e.end(late_on_b);
+  CHECK(e.take_all() == tasks{&on_both});
+  e.end(on_both);
+  CHECK(e.g.all_ended());
+}
+
+TEST_CASE("a task that commutes and is given back lets the next one in") {
+  execution e;
+  closure& first = e.commutes(e.a);
+  closure& second = e.commutes(e.a);
+  e.begin();
+  CHECK(e.take() == &first);
+  CHECK(e.take() == nullptr);  // the second is blocked now
+  e.g.give_back(*e.running.at(&first));
+  CHECK(e.take() == &second);
+  CHECK(e.take() == nullptr);
+  e.end(second);
+  CHECK(e.take() == &first);
+  e.end(first);
+  CHECK(e.g.all_ended());
+}
+
+TEST_CASE("a commuting task that was running when the frame was promoted shuts the others out") {
+  for (const bool stolen : {false, true}) {
+    execution e;
+    closure& first = e.commutes(e.a);
+    closure& second = e.commutes(e.a);
+    closure& third = e.commutes(e.a);
+    if (stolen) set(first, closure_state::stolen);
+    e.begin(stolen ? nullptr : &first);
+    CHECK(e.take() == nullptr);
+    if (stolen) e.running[&first] = e.g.take_foreign(first);
+    e.end(first);
+    CHECK(e.take() != nullptr);
+    CHECK(e.take() == nullptr);
+    e.end_running();
+    CHECK(e.take() != nullptr);
+    e.end_running();
+    CHECK(e.g.all_ended());
+    static_cast<void>(second), static_cast<void>(third);
+  }
+}
+
+TEST_CASE("many tasks that commute on one object are no burden") {
+  execution e;
+  const int n = 50'000 / static_cast<int>(weft_test::scale());
+  for (int i = 0; i < n; ++i) e.commutes(e.a);
+  e.g.begin(e, *e.top, nullptr, 0);
+  int ended = 0;
+  while (ended < n) {
+    e.g.look_ahead(4, 128);
+    const closure* const t = e.take();
+    REQUIRE(t != nullptr);
+    CHECK(e.take() == nullptr);
+    e.end(*t);
+    ++ended;
+  }
+  e.g.look_ahead(4, 128);
+  CHECK(e.g.all_ended());
+}
+
+TEST_CASE("contributions run together and are folded in reference order, whatever order they end in") {
+  std::vector<std::size_t> order{0, 1, 2, 3};
+  do {
+    execution e;
+    closure& before = e.add({writes(e.a)});
+    std::vector<closure*> parts;
+    for (std::uint32_t i = 0; i < 4; ++i) parts.push_back(&e.contributes(e.a, 10 + i));
+    closure& after = e.add({reads(e.a)});
+    e.begin();
+    CHECK(e.take_all() == tasks{&before});
+    e.end(before);
+    CHECK(e.take_all().size() == 4);
+    std::vector<bool> ran(4);
+    for (const std::size_t i : order) {
+      CHECK(e.take() == nullptr);
+      e.end(*parts[i]);
+      ran[i] = true;
+      const auto prefix = static_cast<std::size_t>(std::find(ran.begin(), ran.end(), false) - ran.begin());
+      CHECK(e.folds.size() == prefix);  // no earlier than all before, and no later
+    }
+    for (std::uint32_t i = 0; i < 4; ++i) CHECK(e.folds[i] == folded{parts[i], 10 + i, true});
+    CHECK(e.take_all() == tasks{&after});
+    e.end(after);
+    CHECK(e.g.all_ended());
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST_CASE("contributions by different operations are ordered among each other") {
+  execution e;
+  closure& plus_1 = e.add_shared(access_mode::reduce, &e.a, &e.plus);
+  closure& plus_2 = e.add_shared(access_mode::reduce, &e.a, &e.plus);
+  closure& times_1 = e.add_shared(access_mode::reduce, &e.a, &e.times);
+  closure& times_2 = e.add_shared(access_mode::reduce, &e.a, &e.times);
+  closure& plus_3 = e.add_shared(access_mode::reduce, &e.a, &e.plus);
+  e.begin();
+  CHECK(e.take_all() == tasks{&plus_1, &plus_2});
+  e.end(plus_2);
+  CHECK(e.take() == nullptr);
+  e.end(plus_1);
+  CHECK(e.take_all().size() == 2);
+  e.end(times_2);
+  e.end(times_1);
+  CHECK(e.take_all() == tasks{&plus_3});
+  e.end(plus_3);
+  const closure* const expected[] = {&plus_1, &plus_2, &times_1, &times_2, &plus_3};
+  REQUIRE(e.folds.size() == 5);
+  for (std::size_t i = 0; i < 5; ++i) CHECK(e.folds[i].from == expected[i]);
+}
+
+TEST_CASE("a task with contributions to two objects ends when both are folded") {
+  execution e;
+  closure& to_a = e.contributes(e.a);
+  closure& to_both = e.contributes(e.a, 1).add_access(
+      {.object = &e.b, .mode = access_mode::reduce, .operation = &e.plus, .part = 2});
+  closure& to_b = e.contributes(e.b, 3);
+  closure& reader = e.add({reads(e.b)});
+  e.begin();
+  CHECK(e.take_all() == tasks{&to_a, &to_both, &to_b});
+  e.end(to_b);
+  CHECK(e.folds.empty());
+  e.end(to_both);
+  CHECK(e.folds == std::vector<folded>{{&to_both, 2, true}, {&to_b, 3, true}});
+  CHECK(e.take() == nullptr);  // its contribution to a waits for to_a
+  e.end(to_a);
+  CHECK(e.folds.size() == 4);
+  CHECK(e.folds[2] == folded{&to_a, 0, true});
+  CHECK(e.folds[3] == folded{&to_both, 1, true});
+  CHECK(e.take_all() == tasks{&reader});
+}
+
+TEST_CASE("two contributions of one task to one object are folded in their order") {
+  execution e;
+  closure& twice = e.contributes(e.a, 0).add_access(
+      {.object = &e.a, .mode = access_mode::reduce, .operation = &e.plus, .part = 1});
+  closure& next = e.contributes(e.a, 5);
+  e.begin();
+  CHECK(e.take_all() == tasks{&twice, &next});
+  e.end(next);
+  CHECK(e.folds.empty());
+  e.end(twice);
+  CHECK(e.folds == std::vector<folded>{{&twice, 0, true}, {&twice, 1, true}, {&next, 5, true}});
+  CHECK(e.g.all_ended());
+}
+
+TEST_CASE("a contribution that was running when the frame was promoted comes before the others") {
+  execution e;
+  closure& first = e.contributes(e.a, 0);  // contributes to the object itself, not apart
+  closure& second = e.contributes(e.a, 1);
+  e.begin(&first);
+  for (const closure* t : e.take_all()) e.end(*t);
+  CHECK(e.folds.empty());
+  e.end(first);
+  for (const closure* t : e.take_all()) e.end(*t);
+  CHECK(e.folds == std::vector<folded>{{&second, 1, true}});
+  CHECK(e.g.all_ended());
+}
+
+TEST_CASE("what folding throws counts at the place of the contributing task") {
+  execution e;
+  closure& first = e.contributes(e.a, 0);
+  closure& second = e.contributes(e.a, 1);
+  closure& third = e.contributes(e.a, 2);
+  closure& after = e.add({writes(e.a)});
+  made_closure::on_fold = [&](const folded& f) {
+    e.folds.push_back(f);
+    if (f.from == &second) throw 5;
+  };
+  e.begin();
+  e.take_all();
+  for (const closure* t : {&third, &second, &first}) e.end(*t);
+  CHECK(e.folds == std::vector<folded>{{&first, 0, true}, {&second, 1, true}, {&third, 2, false}});
+  CHECK(e.take() == nullptr);
+  CHECK(e.take_for_owner() == &after);
+  CHECK(e.must_drop(after));
+  e.end(after);
+  CHECK(e.g.all_ended());
+  CHECK(e.error() == 5);
+}
+
+TEST_CASE("the failed task that is first in reference order drops all later ones, and no earlier one") {
+  execution e;
+  std::vector<closure*> all;
+  for (int i = 0; i < 6; ++i) all.push_back(&e.add());
+  e.begin();
+  for (int i = 0; i < 4; ++i) CHECK(e.take() == all[static_cast<std::size_t>(i)]);
+  e.fail(*all[3], 3);
+  e.end(*all[3]);
+  CHECK(e.g.failed());
+  CHECK(e.g.needs_owner());
+  CHECK(e.take() == nullptr);  // not a thief's business
+  e.fail(*all[1], 1);
+  e.fail(*all[2], 2);  // later: does not count
+  e.end(*all[2]);
+  e.end(*all[1]);
+  CHECK_FALSE(e.must_drop(*all[0]));
+  e.end(*all[0]);
+  CHECK(e.take_for_owner() == all[4]);
+  CHECK(e.must_drop(*all[4]));
+  e.end(*all[4]);
+  CHECK(e.take_for_owner() == all[5]);
+  CHECK(e.must_drop(*all[5]));
+  e.end(*all[5]);
+  CHECK(e.g.all_ended());
+  CHECK(e.error() == 1);
+  e.g.end();
+}
+
+TEST_CASE("a failure at the beginning of all drops every task, also the first") {
+  execution e;
+  const tasks all{&e.add(), &e.add()};
+  e.begin();
+  e.g.fail(0, std::make_exception_ptr(7));  // a stopped run
+  CHECK(e.take() == nullptr);
+  for (const closure* t : all) {
+    CHECK(e.take_for_owner() == t);
+    CHECK(e.must_drop(*t));
+    e.end(*t);
+  }
+  CHECK(e.error() == 7);
+}
+
+TEST_CASE(
+    "a closure that stands for an exception drops what follows, and keeps the exception until the end") {
+  for (const bool given_up : {false, true}) {
+    execution e;
+    closure& before = e.add();
+    closure& raised = e.add();
+    raised.set_failure(std::make_exception_ptr(4));
+    set(raised, closure_state::failed);
+    closure& after = e.add();
+    e.begin();
+    if (given_up) {
+      e.g.give_up();
+      CHECK(state_of(before) == closure_state::created);
+      CHECK(state_of(raised) == closure_state::failed);
+      CHECK(raised.take_failure() != nullptr);
+      continue;
+    }
+    CHECK(e.take() == &before);
+    CHECK_FALSE(e.must_drop(before));
+    CHECK(e.take() == nullptr);
+    CHECK(e.take_for_owner() == &after);
+    CHECK(e.must_drop(after));
+    e.end_running();
+    CHECK(e.g.all_ended());
+    CHECK(e.error() == 4);
+    e.g.end();
+  }
+}
+
+TEST_CASE("a task that names one object twice has the stronger right, and does not wait for itself") {
+  using m = access_mode;
+  struct pair {
+    m first, second;
+  };
+  constexpr pair pairs[] = {{m::read, m::read},      {m::read, m::write},   {m::write, m::read},
+                            {m::update, m::read},    {m::read, m::update},  {m::commute, m::write},
+                            {m::write, m::commute},  {m::commute, m::read}, {m::read, m::commute},
+                            {m::commute, m::commute}};
+  for (const pair& p : pairs)
+    for (const int readers : {0, 1, 3}) {
+      INFO(static_cast<int>(p.first) << ' ' << static_cast<int>(p.second) << ", readers " << readers);
+      execution e;
+      tasks before;
+      for (int i = 0; i < readers; ++i) before.push_back(&e.add({reads(e.a)}));
+      closure& twice = e.add_shared(p.first, &e.a).add_access({.object = &e.a, .mode = p.second});
+      closure& reader = e.add({reads(e.a)});
+      closure& other = e.commutes(e.a);
+      closure& last = e.add({reads(e.a)});
+      e.begin();
+      const bool only_reads = p.first == m::read && p.second == m::read;
+      if (only_reads) {
+        before.push_back(&twice);
+        before.push_back(&reader);
+      }
+      CHECK(e.take_all() == (before.empty() ? tasks{&twice} : before));
+      if (!only_reads) {
+        if (!before.empty()) {
+          e.end_running();
+          CHECK(e.take_all() == tasks{&twice});
+        }
+        e.end(twice);
+        CHECK(e.take_all() == tasks{&reader});
+      }
+      e.end_running();
+      CHECK(e.take_all() == tasks{&other});
+      e.end(other);
+      CHECK(e.take_all() == tasks{&last});
+      e.end(last);
+      CHECK(e.g.all_ended());
+    }
+}
+
+TEST_CASE("a task that writes and commutes comes before later ones that commute") {
+  execution e;
+  closure& first = e.add({writes(e.a)}).add_access({.object = &e.a, .mode = access_mode::commute});
+  closure& second = e.commutes(e.a);
+  e.begin();
+  CHECK(e.take_all() == tasks{&first});
+  e.end(first);
+  CHECK(e.take_all() == tasks{&second});
+}
+
+TEST_CASE("slices are ordered exactly where they overlap") {
+  execution e;
+  closure& low = e.slice(access_mode::write, e.a, 0, 100);
+  closure& high = e.slice(access_mode::write, e.a, 100, 200);  // adjacent
+  closure& middle = e.slice(access_mode::read, e.a, 50, 150);
+  closure& begin = e.slice(access_mode::read, e.a, 0, 50);
+  closure& rewrite = e.slice(access_mode::write, e.a, 0, 50);
+  closure& beyond = e.slice(access_mode::write, e.a, 1000, 2000);
+  e.begin();
+  CHECK(e.take_all() == tasks{&low, &high, &beyond});
+  e.end(low);
+  CHECK(e.take_all() == tasks{&begin});
+  e.end(high);
+  CHECK(e.take_all() == tasks{&middle});
+  e.end(begin);
+  CHECK(e.take_all() == tasks{&rewrite});  // whether or not the middle is still read
+  e.end_running();
+  CHECK(e.g.all_ended());
+}
+
+TEST_CASE("a task of the whole array waits for all pending slices, and the slices behind it for that task") {
+  execution e;
+  tasks writers, readers;
+  for (std::size_t i = 0; i < 10; ++i)
+    writers.push_back(&e.slice(access_mode::write, e.a, 10 * i, 10 * i + 10));
+  closure& whole = e.slice(access_mode::update, e.a, 0, 100);
+  for (std::size_t i = 0; i < 10; ++i)
+    readers.push_back(&e.slice(access_mode::read, e.a, 10 * i + 3, 10 * i + 7));
+  e.begin();
+  CHECK(e.take_all() == writers);
+  for (const closure* t : writers) {
+    CHECK(e.take() == nullptr);
+    e.end(*t);
+  }
+  CHECK(e.take_all() == tasks{&whole});
+  e.end(whole);
+  const tasks taken = e.take_all();
+  CHECK(std::is_permutation(taken.begin(), taken.end(), readers.begin(), readers.end()));
+}
+
+TEST_CASE("an empty slice conflicts with nothing") {
+  execution e;
+  closure& whole = e.slice(access_mode::write, e.a, 0, 100);
+  closure& empty = e.slice(access_mode::write, e.a, 50, 50);
+  closure& behind = e.slice(access_mode::read, e.a, 0, 100);
+  e.begin();
+  CHECK(e.take_all() == tasks{&whole, &empty});
+  e.end(whole);
+  CHECK(e.take_all() == tasks{&behind});
+}
+
+TEST_CASE("slices that overlap within one task do not make it wait for itself") {
+  execution e;
+  closure& task =
+      e.slice(access_mode::read, e.a, 0, 60)
+          .add_access({.object = &e.a, .mode = access_mode::write, .sliced = true, .begin = 40, .end = 100});
+  closure& reader = e.slice(access_mode::read, e.a, 0, 40);
+  closure& waits = e.slice(access_mode::read, e.a, 40, 41);
+  closure& writes_low = e.slice(access_mode::write, e.a, 0, 10);
+  e.begin();
+  CHECK(e.take_all() == tasks{&task, &reader});
+  e.end(reader);
+  CHECK(e.take() == nullptr);
+  e.end(task);
+  const tasks taken = e.take_all();
+  const tasks expected{&waits, &writes_low};
+  CHECK(std::is_permutation(taken.begin(), taken.end(), expected.begin(), expected.end()));
+}
+
+TEST_CASE("slices of different arrays have nothing to do with each other") {
+  execution e;
+  closure& of_a = e.slice(access_mode::write, e.a, 0, 100);
+  closure& of_b = e.slice(access_mode::write, e.b, 0, 100);
+  e.begin();
+  CHECK(e.take_all() == tasks{&of_a, &of_b});
+}
+
+TEST_CASE("random slices wait for what they overlap and conflict with, and for nothing else") {
+  struct range {
+    closure* task;
+    access_mode mode;
+    std::size_t begin, end;
+  };
+  weft_test::random dice(weft_test::seed());
+  for (int round = 0; round < 50; ++round) {
+    execution e;
+    std::vector<range> all;
+    for (int i = 0; i < 60; ++i) {
+      const std::size_t from = dice.below(64), to = from + dice.below(20);
+      const access_mode mode = dice.one_in(2) ? access_mode::read : access_mode::write;
+      all.push_back({&e.slice(mode, e.a, from, to), mode, from, to});
+    }
+    std::map<const closure*, bool> ended;
+    const auto ready = [&](std::size_t i) {
+      for (std::size_t k = 0; k < i; ++k)
+        if (!ended[all[k].task] && weft::sched::conflict(all[k].mode, all[i].mode) &&
+            std::max(all[k].begin, all[i].begin) < std::min(all[k].end, all[i].end))
+          return false;
+      return true;
+    };
+    e.begin();
+    for (std::size_t left = all.size(); left > 0; --left) {
+      e.take_all();
+      int wrong = 0;
+      for (std::size_t i = 0; i < all.size(); ++i)
+        if (!ended[all[i].task]) wrong += ready(i) != (e.running.count(all[i].task) != 0);
+      CHECK(wrong == 0);
+      auto next = e.running.begin();
+      std::advance(next, static_cast<std::ptrdiff_t>(dice.below(e.running.size())));
+      const closure* const t = next->first;
+      e.end(*t);
+      ended[t] = true;
+    }
+    CHECK(e.g.all_ended());
+  }
+}
+
+TEST_CASE("tasks that commute on overlapping slices exclude each other") {
+  execution e;
+  closure& wide = e.slice(access_mode::commute, e.a, 0, 100);
+  e.begin();
+  closure& part = e.slice(access_mode::commute, e.a, 50, 100);  // splits the segment that is pending
+  closure& far = e.slice(access_mode::commute, e.a, 200, 300);
+  e.visit_all();
+  CHECK(e.take_all() == tasks{&wide, &far});
+  closure& other = e.slice(access_mode::commute, e.a, 0, 20);  // splits one that is busy
+  e.visit_all();
+  CHECK(e.take() == nullptr);
+  e.end(wide);
+  const tasks taken = e.take_all();
+  const tasks expected{&part, &other};
+  CHECK(std::is_permutation(taken.begin(), taken.end(), expected.begin(), expected.end()));
+  e.end_running();
+  CHECK(e.g.all_ended());
+}
+
+TEST_CASE("a contribution to a slice is folded once, in reference order, however the slice is divided") {
+  execution e;
+  const auto contributes = [&e](std::size_t begin, std::size_t end, std::uint32_t part) -> closure& {
+    return e.add().add_access({.object = &e.a,
+                               .mode = access_mode::reduce,
+                               .sliced = true,
+                               .begin = begin,
+                               .end = end,
+                               .operation = &e.plus,
+                               .part = part});
+  };
+  closure& low = e.slice(access_mode::write, e.a, 0, 50);
+  closure& first = contributes(0, 100, 0);
+  closure& second = contributes(25, 75, 1);
+  closure& third = contributes(0, 100, 2);
+  closure& empty = contributes(10, 10, 3);
+  closure& after = e.slice(access_mode::read, e.a, 60, 70);
+  e.begin();
+  while (!e.g.all_ended()) {
+    e.take_all();
+    REQUIRE(!e.running.empty());
+    e.end(*std::prev(e.running.end())->first);
+  }
+  std::vector<folded> in_order;
+  for (const folded& f : e.folds)
+    if (f.from != &empty) in_order.push_back(f);
+  CHECK(in_order == std::vector<folded>{{&first, 0, true}, {&second, 1, true}, {&third, 2, true}});
+  CHECK(e.folds.size() == 4);  // also the empty one is told that it is over
+  static_cast<void>(low), static_cast<void>(after);
+}
+
+TEST_CASE("closures linked later are visited when they come") {
+  execution e;
+  e.begin();
+  CHECK(e.g.all_ended());
+  closure& first = e.add({writes(e.a)});
+  CHECK_FALSE(e.g.all_ended());
+  e.visit_all();
+  CHECK(e.take_all() == tasks{&first});
+  closure& second = e.add({reads(e.a)});
+  e.visit_all();
+  CHECK(e.take() == nullptr);
+  e.end(first);
+  CHECK(e.take_all() == tasks{&second});
+  e.end(second);
+  CHECK(e.g.all_ended());
+}
+
+TEST_CASE("the graph begins at the closure that the owner is at, and goes on behind it") {
+  execution e;
+  e.add({writes(e.b)});  // has ended
+  closure& at = e.add({writes(e.a)});
+  closure& waits = e.add({reads(e.a)});
+  closure& free = e.add({writes(e.b)});
+  e.begin(&at);
+  CHECK(e.g.at->task == &at);
+  CHECK(e.take_all() == tasks{&free});
+  e.end(at);
+  CHECK(e.take_all() == tasks{&waits});
+}
+
+TEST_CASE("a closure that was stolen before is noted, and those behind it wait for it") {
+  execution e;
+  closure& stolen = e.add({writes(e.a)});
+  closure& done = e.add({writes(e.b)});
+  closure& waits = e.add({reads(e.a)});
+  closure& free = e.add({reads(e.b)});
+  set(stolen, closure_state::stolen);
+  set(done, closure_state::done);
+  e.begin();
+  CHECK(state_of(stolen) == closure_state::noted);
+  CHECK_FALSE(e.g.can_be_given_up());
+  CHECK(e.take_all() == tasks{&free});
+  e.end(free);
+  CHECK_FALSE(e.g.all_ended());
+  CHECK_FALSE(e.g.needs_owner());
+  CHECK(e.g.take_foreign(waits) == nullptr);
+  graph_node* const n = e.g.take_foreign(stolen);
+  REQUIRE(n != nullptr);
+  CHECK(n->task == &stolen);
+  CHECK(e.g.take_foreign(stolen) == nullptr);
+  graph_entry* folds = nullptr;
+  e.g.finish(*n, folds);
+  CHECK(folds == nullptr);
+  CHECK(e.take_all() == tasks{&waits});
+  e.end(waits);
+  CHECK(e.g.all_ended());
+}
+
+TEST_CASE("given up, a graph has left the closures as they were") {
+  execution e;
+  const tasks all{&e.add({writes(e.a)}), &e.add({reads(e.a)})};
+  e.begin();
+  CHECK(e.g.can_be_given_up());
+  e.g.give_up();
+  CHECK(e.g.home == nullptr);
+  for (const closure* t : all) CHECK(state_of(*t) == closure_state::created);
+  CHECK(e.g.ready() == 0);
+  e.begin();  // and may begin again
+  CHECK(e.take_all() == tasks{all[0]});
+}
+
+TEST_CASE("a graph is used again for another frame") {
+  execution e;
+  for (int round = 0; round < 3; ++round) {
+    closure& first = e.add({writes(e.a)}, {}, {.priority = round});
+    closure& second = e.add({reads(e.a)});
+    e.begin();
+    CHECK(e.take_all() == tasks{&first});
+    e.fail(first, 9);
+    e.end(first);
+    CHECK(e.take_for_owner() == &second);
+    e.end(second);
+    CHECK(e.g.all_ended());
+    CHECK(e.error() == 9);
+    e.g.end();
+    pop_frame(e);
+    e.open();
+    CHECK_FALSE(e.g.failed());
+  }
+}
+
+TEST_CASE("looking ahead ends when enough is ready or the budget is used up") {
+  execution e;
+  for (int i = 0; i < 20; ++i) e.add({reads(e.b)});
+  for (int i = 0; i < 100; ++i) e.add({writes(e.a)});
+  closure& last = e.add({reads(e.c)});
+  e.g.begin(e, *e.top, nullptr, 0);
+  CHECK(e.g.ready() == 0);
+  e.g.look_ahead(5, 100);
+  CHECK(e.g.ready() == 5);
+  e.g.look_ahead(5, 100);
+  CHECK(e.g.ready() == 5);
+  e.g.look_ahead(100, 3);
+  CHECK(e.g.ready() == 8);
+  e.g.look_ahead(100, 0);
+  CHECK(e.g.ready() == 8);
+  e.g.look_ahead(100, 50);
+  CHECK(e.g.ready() == 21);  // the readers and the first writer
+  const tasks taken = e.take_all();
+  CHECK(taken.size() == 21);
+  e.g.look_ahead(1, 62);
+  CHECK(e.g.ready() == 0);
+  e.g.look_ahead(1, 1);
+  CHECK(e.take_all() == tasks{&last});
+}
+
+TEST_CASE("when everything visited has ended, the graph goes on with the next closure in its old memory") {
+  execution e;
+  const int n = 20'000;
+  for (int i = 0; i < n; ++i) e.add({writes(e.a)});
+  e.g.begin(e, *e.top, nullptr, 0);
+  int ended = 0;
+  for (; ended < n; ++ended) {
+    const closure* const t = e.take_for_owner();
+    REQUIRE(t != nullptr);
+    e.end(*t);
+  }
+  CHECK(e.take_for_owner() == nullptr);
+  CHECK(e.g.all_ended());
+}
