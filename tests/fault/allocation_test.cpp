@@ -177,7 +177,7 @@ TEST_CASE("an allocation may fail while a graph is made; every task is run once,
   if (!replaced) return;
   using weft::sched::graph_entry;
   using weft::sched::graph_node;
-  constexpr std::size_t tasks = 3000, objects = 400;
+  constexpr std::size_t tasks = 600, objects = 100;
   for (const bool from_then_on : {false, true}) {
     weft_test::made_strand s;
     s.open();

@@ -596,7 +596,7 @@ TEST_CASE("the closure at which the owner was when the frame was promoted is end
     g.flags.fetch_or(frame::over);
     return graph_outcome::ended;
   };
-  weft::base::owner_store(f.current, &first);
+  weft::base::owner_store(f.current, begin_frame(e, f));
   CHECK(e.drain_all());
   CHECK(e.log == numbers{1});
 }
