@@ -26,9 +26,10 @@ inline int inherited_priority(strand& s, const frame& f) noexcept {
 /// Makes a frame's graph, if there is more than one thing to do in it. *Requires*: alone inside the strand.
 inline bool worker::promote(strand& s, frame& f) noexcept {
   // A frame without parallelism in sight is left to its owner, who is faster alone. Thieves look again more
-  // and more rarely, and each time twice as far.
-  if (f.attempts < UINT16_MAX) ++f.attempts;
-  if (!std::has_single_bit(f.attempts)) return false;
+  // and more rarely, and each time twice as far; and always before they go to sleep.
+  constexpr std::uint16_t most = 1u << 15;
+  if (f.attempts < most) ++f.attempts;
+  if (!std::has_single_bit(f.attempts) && !thorough_) return false;
   const std::size_t reach = std::size_t{4 * large_frame} * f.attempts;
   graph* g = nullptr;
   try {
