@@ -451,7 +451,7 @@ TEST_CASE("contributions run together and are folded in reference order, whateve
       const auto prefix = static_cast<std::size_t>(std::find(ran.begin(), ran.end(), false) - ran.begin());
       CHECK(e.folds.size() == prefix);  // no earlier than all before, and no later
     }
-    for (std::uint32_t i = 0; i < 4; ++i) CHECK(e.folds[i] == folded{parts[i], 10 + i, true});
+    for (std::uint32_t i = 0; i < 4; ++i) CHECK(e.folds[i] == folded{parts[i], 10 + i});
     CHECK(e.take_all() == tasks{&after});
     e.end(after);
     CHECK(e.g.all_ended());
@@ -492,12 +492,12 @@ TEST_CASE("a task with contributions to two objects ends when both are folded") 
   e.end(to_b);
   CHECK(e.folds.empty());
   e.end(to_both);
-  CHECK(e.folds == std::vector<folded>{{&to_both, 2, true}, {&to_b, 3, true}});
+  CHECK(e.folds == std::vector<folded>{{&to_both, 2}, {&to_b, 3}});
   CHECK(e.take() == nullptr);  // its contribution to a waits for to_a
   e.end(to_a);
   CHECK(e.folds.size() == 4);
-  CHECK(e.folds[2] == folded{&to_a, 0, true});
-  CHECK(e.folds[3] == folded{&to_both, 1, true});
+  CHECK(e.folds[2] == folded{&to_a, 0});
+  CHECK(e.folds[3] == folded{&to_both, 1});
   CHECK(e.take_all() == tasks{&reader});
 }
 
@@ -511,7 +511,7 @@ TEST_CASE("two contributions of one task to one object are folded in their order
   e.end(next);
   CHECK(e.folds.empty());
   e.end(twice);
-  CHECK(e.folds == std::vector<folded>{{&twice, 0, true}, {&twice, 1, true}, {&next, 5, true}});
+  CHECK(e.folds == std::vector<folded>{{&twice, 0}, {&twice, 1}, {&next, 5}});
   CHECK(e.g.all_ended());
 }
 
@@ -524,7 +524,7 @@ TEST_CASE("a contribution that was running when the frame was promoted comes bef
   CHECK(e.folds.empty());
   e.end(first);
   for (const closure* t : e.take_all()) e.end(*t);
-  CHECK(e.folds == std::vector<folded>{{&second, 1, true}});
+  CHECK(e.folds == std::vector<folded>{{&second, 1}});
   CHECK(e.g.all_ended());
 }
 
@@ -541,7 +541,7 @@ TEST_CASE("what folding throws counts at the place of the contributing task") {
   e.begin();
   e.take_all();
   for (const closure* t : {&third, &second, &first}) e.end(*t);
-  CHECK(e.folds == std::vector<folded>{{&first, 0, true}, {&second, 1, true}, {&third, 2, false}});
+  CHECK(e.folds == std::vector<folded>{{&first, 0}, {&second, 1}});
   CHECK(e.take() == nullptr);
   CHECK(e.take_for_owner() == &after);
   CHECK(e.must_drop(after));
@@ -836,7 +836,7 @@ TEST_CASE("a contribution to a slice is folded once, in reference order, however
   std::vector<folded> in_order;
   for (const folded& f : e.folds)
     if (f.from != &empty) in_order.push_back(f);
-  CHECK(in_order == std::vector<folded>{{&first, 0, true}, {&second, 1, true}, {&third, 2, true}});
+  CHECK(in_order == std::vector<folded>{{&first, 0}, {&second, 1}, {&third, 2}});
   CHECK(e.folds.size() == 4);  // also the empty one is told that it is over
   static_cast<void>(low), static_cast<void>(after);
 }

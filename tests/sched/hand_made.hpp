@@ -25,11 +25,10 @@ inline access reads(const auto& object) { return {&object, access_mode::read}; }
 inline access writes(const auto& object) { return {&object, access_mode::write}; }
 inline access updates(const auto& object) { return {&object, access_mode::update}; }
 
-/// A contribution that was folded into its object, or forgotten.
+/// A contribution that was folded into its object.
 struct folded {
   const weft::sched::closure* from;
   std::uint32_t part;
-  bool counts;
   bool operator==(const folded&) const = default;
 };
 
@@ -54,6 +53,7 @@ class made_closure : public weft::sched::closure {
   /// Adds an access that is told to visitors only; up to four. *Returns*: the closure.
   made_closure& add_access(const weft::sched::access& a) {
     more_[more_count_++] = a;
+    what_.plain = false;
     what_.more = &more_of_;
     what_.fold = &fold_;
     return *this;
@@ -64,8 +64,8 @@ class made_closure : public weft::sched::closure {
     auto& self = static_cast<made_closure&>(c);
     for (std::size_t i = 0; i < self.more_count_; ++i) v.see(v, self.more_[i]);
   }
-  static void fold_(closure& c, std::uint32_t part, bool counts) {
-    if (on_fold) on_fold({&c, part, counts});
+  static void fold_(closure& c, std::uint32_t part) {
+    if (on_fold && part != weft::sched::all_parts) on_fold({&c, part});
   }
   static void run_(closure& c) {
     auto& self = static_cast<made_closure&>(c);
