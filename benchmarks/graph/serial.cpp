@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+// The graphs as plain loops, in the order in which their tasks are forked.
+#include "config.hpp"
+#include "stencil.hpp"
+#include "tiles.hpp"
+
+namespace weft_bench {
+namespace {
+
+[[gnu::noinline]] void touch_empty(number& own) { touch<0>(own); }
+[[gnu::noinline]] void append_one(number& all, int i) { append(all, i); }
+[[gnu::noinline]] void meet_empty(const number& n, const number& w, number& own) { meet<0>(n, w, own); }
+
+void execute(const problem& p, field& f) {
+  switch (p.shape) {
+    case chain:
+      for (int i = 0; i < p.size; ++i) append_one(f[0], i);
+      break;
+    case wavefront:
+      for (int i = 1; i <= p.size; ++i)
+        for (int j = 1; j <= p.size; ++j) meet_empty(f.at(i - 1, j), f.at(i, j - 1), f.at(i, j));
+      break;
+    case wavefront_busy:
+      for (int i = 1; i <= p.size; ++i)
+        for (int j = 1; j <= p.size; ++j) meet<microsecond>(f.at(i - 1, j), f.at(i, j - 1), f.at(i, j));
+      break;
+    case pending:
+      for (int round = 0; round < p.rounds; ++round)
+        for (int i = 0; i < p.size; ++i) touch<5 * microsecond>(f[i]);
+      break;
+    default:
+      for (int round = 0; round < p.rounds; ++round)
+        for (int i = 0; i < p.size; ++i) touch_empty(f[i]);
+  }
+}
+
+void factor_all(matrix& m) {
+  for (int k = 0; k < m.tiles(); ++k) {
+    factor(m.at(k, k));
+    for (int i = k + 1; i < m.tiles(); ++i) solve(m.at(k, k), m.at(i, k));
+    for (int i = k + 1; i < m.tiles(); ++i)
+      for (int j = k + 1; j <= i; ++j) multiply(m.at(i, k), m.at(j, k), m.at(i, j));
+  }
+}
+
+outcome run(int index, unsigned workers) {
+  const problem& p = problems[index];
+  if (p.shape == stencil) return smallest_task(p, workers, serial_stencil);
+  if (p.shape == cholesky) return cholesky_outcome(p, factor_all);
+  if (p.shape != stealing) return field_outcome(p, execute);
+  // Without a runtime nothing is stolen: the value is the number of tasks, the time that of the calls.
+  problem all = p;
+  all.shape = independent;
+  outcome o = field_outcome(all, execute);
+  o.value = o.tasks;
+  return o;
+}
+
+const registration entry("serial", run, fits_one_worker);
+
+}  // namespace
+}  // namespace weft_bench

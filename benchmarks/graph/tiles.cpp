@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSL-1.0
+// The kernels on tiles as plain loops, and the proof of a factorisation.
+#include "tiles.hpp"
+
+#include <cmath>
+#include <cstdlib>
+
+namespace weft_bench {
+
+namespace {
+
+/// c := c - s a, for columns.
+inline void subtract(double* __restrict c, const double* __restrict a, double s, int from) {
+  for (int i = from; i < edge; ++i) c[i] -= a[i] * s;
+}
+
+double entry(int i, int j, int order) { return i == j ? order + 1.0 : 1.0 / (1 + std::abs(i - j)); }
+
+}  // namespace
+
+void factor(tile& a) {
+  for (int k = 0; k < edge; ++k) {
+    double* const column = &a(0, k);
+    for (int j = 0; j < k; ++j) subtract(column, &a(0, j), a(k, j), k);
+    const double root = std::sqrt(a(k, k));
+    column[k] = root;
+    for (int i = k + 1; i < edge; ++i) column[i] /= root;
+    for (int i = 0; i < k; ++i) column[i] = 0;
+  }
+}
+
+void solve(const tile& l, tile& b) {
+  for (int k = 0; k < edge; ++k) {
+    double* const column = &b(0, k);
+    for (int j = 0; j < k; ++j) subtract(column, &b(0, j), l(k, j), 0);
+    const double scale = 1 / l(k, k);
+    for (int i = 0; i < edge; ++i) column[i] *= scale;
+  }
+}
+
+void multiply(const tile& a, const tile& b, tile& c) {
+  constexpr int step = 4;
+  static_assert(edge % step == 0);
+  for (int j = 0; j < edge; ++j) {
+    double* __restrict const out = &c(0, j);
+    for (int k = 0; k < edge; k += step) {
+      const double* __restrict const in = a.value + k * edge;
+      const double s0 = b(j, k), s1 = b(j, k + 1), s2 = b(j, k + 2), s3 = b(j, k + 3);
+      for (int i = 0; i < edge; ++i)
+        out[i] -= in[i] * s0 + in[i + edge] * s1 + (in[i + 2 * edge] * s2 + in[i + 3 * edge] * s3);
+    }
+  }
+}
+
+matrix::matrix(int order) : tiles_(order / edge), tile_(place(tiles_, 0)) {
+  for (int ti = 0; ti < tiles_; ++ti)
+    for (int tj = 0; tj <= ti; ++tj)
+      for (int j = 0; j < edge; ++j)
+        for (int i = 0; i < edge; ++i) at(ti, tj)(i, j) = entry(ti * edge + i, tj * edge + j, order);
+}
+
+bool matrix::is_factor() const {
+  const int order = tiles_ * edge;
+  const auto x = [](int i) { return 1.0 + i % 7; };
+  std::vector<double> y(std::size_t(order), 0.0), z(std::size_t(order), 0.0);
+  const auto for_each_entry = [&](const auto& f) {
+    for (int ti = 0; ti < tiles_; ++ti)
+      for (int tj = 0; tj <= ti; ++tj)
+        for (int j = 0; j < edge; ++j)
+          for (int i = 0; i < edge; ++i)
+            f(std::size_t(ti * edge + i), std::size_t(tj * edge + j), at(ti, tj)(i, j));
+  };
+  for_each_entry([&](std::size_t i, std::size_t j, double v) { y[j] += v * x(int(i)); });
+  for_each_entry([&](std::size_t i, std::size_t j, double v) { z[i] += v * y[j]; });
+  for (int i = 0; i < order; ++i) {
+    double right = 0;
+    for (int j = 0; j < order; ++j) right += entry(i, j, order) * x(j);
+    if (!(std::abs(z[std::size_t(i)] - right) <= 1e-10 * right)) return false;  // NaN is wrong too
+  }
+  return true;
+}
+
+}  // namespace weft_bench

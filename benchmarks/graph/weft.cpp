@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSL-1.0
+// The graphs with weft: one body forks all tasks, each with the rights it needs.
+#include "config.hpp"
+#include "stencil.hpp"
+#include "tiles.hpp"
+#include "weft_outcome.hpp"
+
+#include <weft/weft.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <stdexcept>
+#include <vector>
+
+namespace weft_bench {
+namespace {
+
+using weft::borrow;
+
+/// More tasks than any of the problems has.
+constexpr unsigned no_cap = 1u << 21;
+
+template <long steps>
+void fork_independent(const problem& p, field& f) {
+  for (int round = 0; round < p.rounds; ++round) {
+    if (round != 0) weft::sync();
+    for (int i = 0; i < p.size; ++i)
+      weft::fork([](number& own) { touch<steps>(own); }, weft::update(borrow(f[i])));
+  }
+}
+
+template <long steps>
+void fork_wavefront(const problem& p, field& f) {
+  for (int i = 1; i <= p.size; ++i)
+    for (int j = 1; j <= p.size; ++j)
+      weft::fork([](const number& n, const number& w, number& own) { meet<steps>(n, w, own); },
+                 weft::read(borrow(f.at(i - 1, j))), weft::read(borrow(f.at(i, j - 1))),
+                 weft::update(borrow(f.at(i, j))));
+}
+
+void fork_field(const problem& p, field& f) {
+  switch (p.shape) {
+    case chain:
+      for (int i = 0; i < p.size; ++i)
+        weft::fork([i](number& all) { append(all, i); }, weft::update(borrow(f[0])));
+      break;
+    case wavefront:
+      return fork_wavefront<0>(p, f);
+    case wavefront_busy:
+      return fork_wavefront<microsecond>(p, f);
+    case pending:
+      return fork_independent<5 * microsecond>(p, f);
+    default:
+      return fork_independent<0>(p, f);
+  }
+}
+
+void fork_stencil(cells& c, int rows, long steps) {
+  for (int t = 1; t <= rows; ++t)
+    for (int i = 1; i <= c.width(); ++i)
+      weft::fork([steps](const number& left, const number& middle, const number& right,
+                         number& out) { blend(left, middle, right, out, steps); },
+                 weft::read(borrow(c.at(t - 1, i - 1))), weft::read(borrow(c.at(t - 1, i))),
+                 weft::read(borrow(c.at(t - 1, i + 1))), weft::write(borrow(c.at(t, i))));
+}
+
+void fork_cholesky(matrix& m) {
+  for (int k = 0; k < m.tiles(); ++k) {
+    weft::fork({.name = "factor", .priority = 3}, factor, weft::update(borrow(m.at(k, k))));
+    for (int i = k + 1; i < m.tiles(); ++i)
+      weft::fork({.name = "solve", .priority = 2}, solve, weft::read(borrow(m.at(k, k))),
+                 weft::update(borrow(m.at(i, k))));
+    for (int i = k + 1; i < m.tiles(); ++i)
+      for (int j = k + 1; j <= i; ++j)
+        weft::fork({.name = "multiply"}, multiply, weft::read(borrow(m.at(i, k))),
+                   weft::read(borrow(m.at(j, k))), weft::update(borrow(m.at(i, j))));
+  }
+}
+
+void wait_for(const std::atomic<long>& count, long enough) {
+  const stopwatch clock;
+  // Acquire: pairs with the release of whoever counts.
+  while (count.load(std::memory_order_acquire) < enough)
+    if (clock.seconds() > 10) throw std::runtime_error("no thief took a task while the owner was busy");
+}
+
+/// Seconds that thieves take for the first `share` of p.size empty tasks, while the body that has forked them
+/// is busy. Until all are forked, thieves are held by tasks that wait for that.
+double steal_once(const problem& p, long share, unsigned workers, field& f) {
+  alignas(64) std::atomic<long> held = 0;
+  alignas(64) std::atomic<long> open = 0;
+  alignas(64) std::atomic<long> done = 0;
+  alignas(64) std::atomic<long> reached = 0;
+  double end = 0;
+  for (unsigned w = 1; w < workers; ++w)
+    weft::fork([&] {
+      held.fetch_add(1, std::memory_order_release);  // pairs with wait_for
+      // Pairs with the store below. No yield: it may cost a time slice, which would be taken for a steal's.
+      while (open.load(std::memory_order_acquire) == 0) {
+      }
+    });
+  double start = 0;
+  try {
+    wait_for(held, long(workers) - 1);
+    for (int i = 0; i < p.size; ++i)
+      weft::fork(
+          [&done, &end, &reached, share](number& own) {
+            touch<0>(own);
+            if (done.fetch_add(1, std::memory_order_relaxed) + 1 != share) return;  // a count, no order
+            end = now();
+            reached.store(1, std::memory_order_release);  // pairs with wait_for
+          },
+          weft::update(borrow(f[i])));
+    start = now();
+    open.store(1, std::memory_order_release);  // pairs with the tasks that wait
+    wait_for(reached, 1);
+  } catch (...) {
+    open.store(1, std::memory_order_release);
+    weft::sync();
+    throw;
+  }
+  weft::sync();
+  return end - start;
+}
+
+/// Runs `f` on a runtime once or more, and knows what was counted in the last of these runs.
+class counted_runs {
+ public:
+  explicit counted_runs(const weft::runtime_options& options) : rt_(options) {}
+
+  template <class function>
+  void run(const function& f) {
+    before_ = rt_.counters();
+    rt_.run(f);
+  }
+  outcome complete(outcome o) const {
+    const weft::counters after = rt_.counters();
+    o.steals = static_cast<long long>(after.steals - before_.steals);
+    o.sleeps = static_cast<long long>(after.sleeps - before_.sleeps);
+    return o;
+  }
+
+ private:
+  weft::runtime rt_;
+  weft::counters before_;
+};
+
+outcome run_stealing(const problem& p, unsigned workers) {
+  constexpr long share = 500;
+  counted_runs runs({.workers = workers, .inlining = false, .cap = no_cap});
+  field f(p);
+  std::vector<double> seconds;
+  for (int trial = 0; trial <= p.rounds; ++trial)  // the first one is the warm-up
+    runs.run([&] { seconds.push_back(steal_once(p, share, workers, f)); });
+  for (int i = 0; i < p.size; ++i) {
+    number expected = number(i);
+    for (int trial = 0; trial <= p.rounds; ++trial) touch<0>(expected);
+    if (f[i] != expected) throw std::runtime_error("a task was lost");
+  }
+  // The fastest: most trials contain a time slice of somebody else's, if there is anybody else.
+  const double least = *std::min_element(seconds.begin() + 1, seconds.end());
+  return runs.complete(plain_outcome(field::tasks(p), share, least));
+}
+
+outcome run_with(const weft::runtime_options& options, const problem& p) {
+  counted_runs runs(options);
+  if (p.shape == stencil)
+    return runs.complete(smallest_task(p, options.workers, [&](cells& c, int rows, long steps) {
+      runs.run([&] { fork_stencil(c, rows, steps); });
+    }));
+  if (p.shape == cholesky)
+    return runs.complete(cholesky_outcome(p, [&](matrix& m) { runs.run([&] { fork_cholesky(m); }); }));
+  return runs.complete(
+      field_outcome(p, [&](const problem& q, field& f) { runs.run([&] { fork_field(q, f); }); }));
+}
+
+outcome run(int index, unsigned workers) {
+  const problem& p = problems[index];
+  if (p.shape == stealing) return run_stealing(p, workers);
+  weft::runtime_options options{.workers = workers};
+  if (p.shape == pending) options.cap = no_cap;
+  return run_with(options, p);
+}
+
+outcome run_deferred(int index, unsigned workers) {
+  return run_with({.workers = workers, .inlining = false}, problems[index]);
+}
+
+outcome run_uncapped(int index, unsigned workers) {
+  return run_with({.workers = workers, .inlining = false, .cap = no_cap}, problems[index]);
+}
+
+bool fits(int index, unsigned workers) {
+  return fits_graph(index, workers) || (problems[index].shape == stealing && workers > 1);
+}
+bool fits_empty(int index, unsigned) { return problems[index].shape <= wavefront; }
+
+const registration entry("weft", run, fits);
+const registration deferred("weft-deferred", run_deferred, fits_empty);
+const registration uncapped("weft-uncapped", run_uncapped, fits_empty);
+
+}  // namespace
+}  // namespace weft_bench
