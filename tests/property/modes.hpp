@@ -18,14 +18,39 @@ enum class grade : unsigned char { all, read, write, update, commute, reduce };
 
 /// How a task takes one argument: as a right, as a plain reference, as a list of rights.
 enum class kind : unsigned char {
-  read, write, update, commute,
-  reduce0, reduce1, reduce2, reduce3,
-  plain_read, plain_update, plain_commute,
-  weak_read, weak_write, weak_update, weak_reduce0, weak_reduce1,
-  list_read, list_write, list_update, list_commute, list_weak_read, list_weak_update,
-  part_read, part_write, part_update, span_read, span_update,
-  weak_part_read, weak_part_write, weak_part_update,
-  list_part_read, list_part_write, list_part_update,
+  read,
+  write,
+  update,
+  commute,
+  reduce0,
+  reduce1,
+  reduce2,
+  reduce3,
+  plain_read,
+  plain_update,
+  plain_commute,
+  weak_read,
+  weak_write,
+  weak_update,
+  weak_reduce0,
+  weak_reduce1,
+  list_read,
+  list_write,
+  list_update,
+  list_commute,
+  list_weak_read,
+  list_weak_update,
+  part_read,
+  part_write,
+  part_update,
+  span_read,
+  span_update,
+  weak_part_read,
+  weak_part_write,
+  weak_part_update,
+  list_part_read,
+  list_part_write,
+  list_part_update,
 };
 
 struct properties {
@@ -85,28 +110,29 @@ struct shape_list {
 };
 namespace shapes {
 using enum kind;
-using all = shape_list<
-    shape<>, shape<read>, shape<write>, shape<update>, shape<commute>, shape<reduce0>, shape<reduce1>,
-    shape<reduce2>, shape<reduce3>, shape<plain_read>, shape<plain_update>, shape<plain_commute>,
-    shape<reduce0, reduce0>, shape<reduce0, reduce1>, shape<reduce0, read>, shape<reduce1, update>,
-    shape<commute, commute>, shape<commute, read>, shape<update, commute>, shape<commute, reduce0>,
-    shape<read, update>, shape<plain_read, reduce0>, shape<write, reduce1>,
-    // lists
-    shape<list_read>, shape<list_update>, shape<list_commute>, shape<list_read, update>,
-    shape<list_read, list_write, list_update>, shape<reduce0, list_read>, shape<commute, list_read>,
-    shape<list_commute, list_read, reduce1>, shape<list_write, read>,
-    // parts of arrays
-    shape<part_read>, shape<part_write>, shape<part_update>, shape<span_read>, shape<span_update>,
-    shape<part_read, part_write>, shape<part_update, part_update>, shape<part_read, update>,
-    shape<part_update, reduce0>, shape<list_part_read, update>, shape<list_part_update, list_read>,
-    shape<list_part_read, list_part_write>, shape<commute, part_read>,
-    // weak rights
-    shape<weak_update>, shape<weak_read>, shape<weak_write>, shape<weak_reduce0>, shape<weak_reduce1>,
-    shape<weak_update, weak_update>, shape<weak_update, weak_read>, shape<weak_update, read>,
-    shape<weak_update, update>, shape<weak_update, commute>, shape<weak_update, reduce0>,
-    shape<weak_reduce0, read>, shape<list_weak_update>, shape<list_weak_read, list_weak_update>,
-    shape<weak_part_update>, shape<weak_part_read>, shape<weak_part_write>,
-    shape<weak_part_update, weak_update>, shape<weak_part_update, read>>;
+using all =
+    shape_list<shape<>, shape<read>, shape<write>, shape<update>, shape<commute>, shape<reduce0>,
+               shape<reduce1>, shape<reduce2>, shape<reduce3>, shape<plain_read>, shape<plain_update>,
+               shape<plain_commute>, shape<reduce0, reduce0>, shape<reduce0, reduce1>, shape<reduce0, read>,
+               shape<reduce1, update>, shape<commute, commute>, shape<commute, read>, shape<update, commute>,
+               shape<commute, reduce0>, shape<read, update>, shape<plain_read, reduce0>,
+               shape<write, reduce1>,
+               // lists
+               shape<list_read>, shape<list_update>, shape<list_commute>, shape<list_read, update>,
+               shape<list_read, list_write, list_update>, shape<reduce0, list_read>,
+               shape<commute, list_read>, shape<list_commute, list_read, reduce1>, shape<list_write, read>,
+               // parts of arrays
+               shape<part_read>, shape<part_write>, shape<part_update>, shape<span_read>, shape<span_update>,
+               shape<part_read, part_write>, shape<part_update, part_update>, shape<part_read, update>,
+               shape<part_update, reduce0>, shape<list_part_read, update>, shape<list_part_update, list_read>,
+               shape<list_part_read, list_part_write>, shape<commute, part_read>,
+               // weak rights
+               shape<weak_update>, shape<weak_read>, shape<weak_write>, shape<weak_reduce0>,
+               shape<weak_reduce1>, shape<weak_update, weak_update>, shape<weak_update, weak_read>,
+               shape<weak_update, read>, shape<weak_update, update>, shape<weak_update, commute>,
+               shape<weak_update, reduce0>, shape<weak_reduce0, read>, shape<list_weak_update>,
+               shape<list_weak_read, list_weak_update>, shape<weak_part_update>, shape<weak_part_read>,
+               shape<weak_part_write>, shape<weak_part_update, weak_update>, shape<weak_part_update, read>>;
 }  // namespace shapes
 
 /// The kinds of each shape, for those who do not need the types.
@@ -125,12 +151,12 @@ struct argument {
 };
 
 enum class action : unsigned char {
-  get,            ///< fold all elements into the accumulator
-  set,            ///< new values for all elements
-  mod,            ///< change all elements and fold them into the accumulator
-  add,            ///< add to the value; commutes
-  contribute,     ///< add to the right end by the right's operation
-  make,           ///< an object of this task
+  get,         ///< fold all elements into the accumulator
+  set,         ///< new values for all elements
+  mod,         ///< change all elements and fold them into the accumulator
+  add,         ///< add to the value; commutes
+  contribute,  ///< add to the right end by the right's operation
+  make,        ///< an object of this task
   fork,
   sync,
   catching_sync,  ///< with a handler for the exceptions of this suite

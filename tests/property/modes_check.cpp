@@ -49,7 +49,8 @@ std::string once(weft::runtime& rt, const program& p, const expectation& want, c
   const std::uint64_t intruders = seen.intruders;
   std::string text =
       compare(p, want, how.seed % 2 == 0 ? execute_plain(rt, p, seen) : execute_counted(rt, p, seen));
-  if (seen.intruders != intruders) text += (text.empty() ? "" : "; ") + std::string("two tasks commuted at once");
+  if (seen.intruders != intruders)
+    text += (text.empty() ? "" : "; ") + std::string("two tasks commuted at once");
   if (!text.empty()) return text;
   if (counted::live() != before)
     return std::to_string(counted::live() - before) + " instances of values or exceptions are left";

@@ -122,8 +122,7 @@ class maker {
       for (const kind how : shape_kinds()[i]) {
         const grade g = of(how).right;
         const bool interesting = k.how.array || g == grade::commute || g == grade::reduce;
-        if (interesting && of(how).array == k.how.array &&
-            may_hand_on(k.how.right, k.how.operation, of(how)))
+        if (interesting && of(how).array == k.how.array && may_hand_on(k.how.right, k.how.operation, of(how)))
           fitting.push_back(static_cast<int>(i));
       }
     if (fitting.empty()) return;

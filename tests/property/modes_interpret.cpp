@@ -165,6 +165,9 @@ class walk {
 
   bool legal(const body& b, step& s) {
     if (s.what == action::fork) return legal_fork(b, s.child.front());
+    // A task with weak rights only shares its children with the body around it, and sync waits for all of
+    // them: it could catch what an earlier task has thrown.
+    if (s.what == action::catching_sync) return !weak_only(b.t);
     if (s.what != action::get && s.what != action::set && s.what != action::mod && s.what != action::add &&
         s.what != action::contribute)
       return true;
@@ -192,6 +195,12 @@ class walk {
     }
   }
 
+  static bool weak_only(const task& t) {
+    bool strong = false;
+    for (const argument& a : t.arguments) strong = strong || !of(a.how).weak;
+    return !t.arguments.empty() && !strong;
+  }
+
   /// A task has no two rights on one object, but may have several on one array.
   bool legal_fork(const body& b, task& c) {
     std::vector<std::pair<range, const properties*>> taken;
@@ -203,8 +212,8 @@ class walk {
           const held& from = b.names.at(g->from);
           const range r{from.begin + g->first, from.begin + g->first + g->count, false};
           for (const auto& [other, how] : taken)
-            good = good && !(meet(r, other) &&
-                             (!p.array || p.right == grade::write || how->right == grade::write));
+            good = good &&
+                   !(meet(r, other) && (!p.array || p.right == grade::write || how->right == grade::write));
           if (good) taken.emplace_back(r, &p);
         }
         if (good)

@@ -53,8 +53,8 @@ struct composed_by_state {
   }
 };
 template <class V, int N>
-using operation_t = std::tuple_element_t<
-    static_cast<std::size_t>(N), std::tuple<composed, composed_back, V (*)(V, V), composed_by_state>>;
+using operation_t = std::tuple_element_t<static_cast<std::size_t>(N),
+                                         std::tuple<composed, composed_back, V (*)(V, V), composed_by_state>>;
 template <class V, int N>
 operation_t<V, N> operation() {
   if constexpr (N == 2)
@@ -170,8 +170,7 @@ class body {
     } else if constexpr (!of(K).plain) {
       hold(a.targets[0].name, holding<V, base<K>()>{p});
     } else {
-      using kept =
-          std::conditional_t<of(K).right == grade::read, const_plain_holding<V>, plain_holding<V>>;
+      using kept = std::conditional_t<of(K).right == grade::read, const_plain_holding<V>, plain_holding<V>>;
       if constexpr (of(K).array)
         hold(a.targets[0].name, kept{p});
       else
@@ -262,8 +261,7 @@ class body {
                   (held.weak && std::is_same_v<right<V, K>, void>)) {
       std::abort();
     } else if constexpr (wanted.array) {
-      const auto part =
-          h.it.slice(static_cast<std::size_t>(g.first), static_cast<std::size_t>(g.count));
+      const auto part = h.it.slice(static_cast<std::size_t>(g.first), static_cast<std::size_t>(g.count));
       return right<V, K>(part);
     } else if constexpr (held.right == grade::update && wanted.right == grade::reduce) {
       return from_whole<K>(h.it);

@@ -221,8 +221,8 @@ struct slice_binding : object_binding<Parameter, Argument> {
   }
 };
 
-/// An argument that is the right to hand on contributing. Where the task does not start at once, it is ordered like
-/// one that updates: what its children contribute goes straight to the object.
+/// An argument that is the right to hand on contributing. Where the task does not start at once, it is
+/// ordered like one that updates: what its children contribute goes straight to the object.
 template <class Parameter, class T, class Op>
 struct weak_reduce_binding : object_binding<Parameter, weak_reduce<T, Op>> {
   static constexpr bool access = false, more = true, plain = false, lasting = true;
