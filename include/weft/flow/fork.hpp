@@ -147,11 +147,11 @@ WEFT_ALWAYS_INLINE auto fork_arguments(std::index_sequence<I...>, const task_opt
 /// all earlier tasks that conflict with it have ended. Arguments that are not objects are copied or moved.
 /// *Returns*: nothing, or the future value of `f` as a shared object.
 /// *Throws*: what copying the arguments throws, std::bad_alloc; never what the task throws.
-/// *Suspends*: no (but `f`, when run here, may).
-/// *Cost*: about one nanosecond where the task is run at once, some five where it is deferred; a thief pays
-/// the rest. *Thread safety*: each task its own. *Example*: `weft::fork(sum, a, b, r);` or
-/// `weft::fork([](int& v) { ++v; }, weft::update(x));` *Source*: Fork of Athapascan-1; frames and closures of
-/// KAAPI (PASCO'07, section 2).
+/// *Suspends*: no, but `f`, when run here, may, and where runtime_options::cap tasks wait, fork runs them
+/// first, as sync would. *Cost*: about one nanosecond where the task is run at once, some seven where it is
+/// deferred; a thief pays the rest. *Thread safety*: each task its own. *Example*: `weft::fork(sum, a, b,
+/// r);` or `weft::fork([](int& v) { ++v; }, weft::update(x));` *Source*: Fork of Athapascan-1; frames and
+/// closures of KAAPI (PASCO'07, section 2).
 template <class F, class... A>
   requires(!std::is_same_v<std::remove_cvref_t<F>, task_options>)
 WEFT_ALWAYS_INLINE auto fork(F&& f, A&&... arguments) {
