@@ -232,7 +232,7 @@ struct reduce_binding_to : object_binding<Parameter, reduce<T, Op>> {
 
   template <class Held>
   static kept keep(const Held& a) {
-    return {address(a), key::operation(a)};
+    return {address(a), key::operation(a), key::outer(a)};
   }
   static reduce<T, Op> pass(kept& k) { return key::make<reduce<T, Op>>(&k); }
   template <class See>

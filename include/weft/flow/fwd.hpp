@@ -39,6 +39,9 @@ class shared_array;
 
 namespace flow {
 
+template <class T, class Op>
+struct contribution;
+
 /// Marks constructors that only this room may call.
 struct trusted {};
 
@@ -55,6 +58,11 @@ struct key {
   template <class Right>
   static const auto& operation(const Right& r) noexcept {
     return r.op_;
+  }
+  /// Where the contributions of a task go that is given this right.
+  template <class Right>
+  static auto* outer(const Right& r) noexcept {
+    return r.outer_;
   }
   /// The part of an array that a right is on.
   template <class Right>

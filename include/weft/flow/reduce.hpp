@@ -16,21 +16,31 @@ template <class T, class Op>
 struct contribution {
   T* object;
   [[no_unique_address]] Op op;
+  /// Where this goes instead of the object: to the contribution of a task around this one that does not run
+  /// at its turn. It outlives all tasks below its own.
+  contribution* outer = nullptr;
   bool apart = false;
   std::optional<T> part{};
 
+  /// Where a task goes to whom this is handed on.
+  contribution* next_outer() noexcept { return apart ? this : outer; }
   template <class V>
   void add(V&& v) {
-    if (!apart)
+    if (!apart && outer != nullptr)
+      outer->add(std::forward<V>(v));
+    else if (!apart)
       *object = op(std::move(*object), T(std::forward<V>(v)));
     else if (part)
       *part = op(*std::move(part), T(std::forward<V>(v)));
     else
       part.emplace(std::forward<V>(v));
   }
-  /// Folds what was kept apart into the object.
+  /// Folds what was kept apart to where it goes.
   void fold() {
-    if (part) *object = op(std::move(*object), *std::move(part));
+    if (part && outer != nullptr)
+      outer->add(*std::move(part));
+    else if (part)
+      *object = op(std::move(*object), *std::move(part));
   }
   /// Tells operations apart: only contributions with the same one run at the same time.
   const void* operation() const noexcept {
@@ -62,7 +72,8 @@ class reduce {
   reduce(const borrowed<T>& x, Op op) : value_(flow::address(x)), op_(std::move(op)) {}
   reduce(const update<T>& held, Op op) : value_(flow::address(held)), op_(std::move(op)) {}
   reduce(const weak_update<T>& held, Op op) : value_(flow::address(held)), op_(std::move(op)) {}
-  reduce(const weak_reduce<T, Op>& held) : value_(flow::address(held)), op_(flow::key::operation(held)) {}
+  reduce(const weak_reduce<T, Op>& held)
+      : value_(flow::address(held)), op_(flow::key::operation(held)), outer_(flow::key::outer(held)) {}
 
   /// Contributes `v`. *Throws*: what `op` and T's constructor throw.
   template <class V>
@@ -75,10 +86,11 @@ class reduce {
  private:
   friend struct flow::key;
   explicit reduce(flow::contribution<T, Op>* into, flow::trusted)
-      : value_(into->object), op_(into->op), into_(into) {}
+      : value_(into->object), op_(into->op), into_(into), outer_(into->next_outer()) {}
   T* value_;
   [[no_unique_address]] Op op_;
-  flow::contribution<T, Op>* into_ = nullptr;
+  flow::contribution<T, Op>* into_ = nullptr;   // of the task that has this as a parameter
+  flow::contribution<T, Op>* outer_ = nullptr;  // of the contributions of whoever gets this
 };
 
 template <class T, class Op>

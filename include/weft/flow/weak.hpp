@@ -76,12 +76,14 @@ class weak_reduce {
   weak_reduce(const borrowed<T>& x, Op op) noexcept : value_(flow::address(x)), op_(std::move(op)) {}
   weak_reduce(const update<T>& held, Op op) noexcept : value_(flow::address(held)), op_(std::move(op)) {}
   weak_reduce(const weak_update<T>& held, Op op) noexcept : value_(flow::address(held)), op_(std::move(op)) {}
-  weak_reduce(const reduce<T, Op>& held) : value_(flow::address(held)), op_(flow::key::operation(held)) {}
+  weak_reduce(const reduce<T, Op>& held)
+      : value_(flow::address(held)), op_(flow::key::operation(held)), outer_(flow::key::outer(held)) {}
 
  private:
   friend struct flow::key;
   T* value_;
   [[no_unique_address]] Op op_;
+  flow::contribution<T, Op>* outer_ = nullptr;  // see reduce
 };
 
 }  // namespace weft
