@@ -221,6 +221,22 @@ struct slice_binding : object_binding<Parameter, Argument> {
   }
 };
 
+/// An argument that is the right to hand on contributing. Where the task does not start at once, it is
+/// ordered like one that updates: what its children contribute goes straight to the object.
+template <class Parameter, class T, class Op>
+struct weak_reduce_binding : object_binding<Parameter, weak_reduce<T, Op>> {
+  static constexpr bool access = false, more = true, plain = false, lasting = true;
+  static constexpr std::uint32_t parts = 0;
+  using kept = weak_reduce<T, Op>;
+
+  static kept keep(const weak_reduce<T, Op>& a) { return a; }
+  static kept pass(kept& k) { return k; }
+  template <class See>
+  static void tell_all(const kept& k, std::uint32_t, See&& see) {
+    see(sched::access{.object = address(k), .mode = access_mode::update});
+  }
+};
+
 /// An argument that is a right to contribute; the closure keeps what is contributed until its turn.
 template <class Parameter, class Argument>
 struct reduce_binding;
@@ -246,9 +262,7 @@ struct reduce_binding<Parameter, reduce<T, Op>> : reduce_binding_to<Parameter, T
 template <class Parameter, class T, class Op>
 struct reduce_binding<Parameter, weak_reduce<T, Op>>
     : std::conditional_t<right_of<Parameter>::held == grade::reduce && !right_of<Parameter>::weak,
-                         reduce_binding_to<Parameter, T, Op>, value_binding<Parameter, weak_reduce<T, Op>>> {
-  static constexpr bool weak = right_of<Parameter>::weak || right_of<Parameter>::held == grade::none;
-};
+                         reduce_binding_to<Parameter, T, Op>, weak_reduce_binding<Parameter, T, Op>> {};
 
 template <class Parameter, class Argument>
 constexpr auto choose_binding() {
