@@ -122,7 +122,7 @@ std::string setup::command() const {
   std::ostringstream out;
   out << "WEFT_TEST_ONLY=" << seed << " WEFT_TEST_WORKERS=" << workers << " WEFT_TEST_INLINING=" << inlining
       << " WEFT_TEST_SURPLUS=" << surplus << " WEFT_TEST_CAP=" << cap << " WEFT_TEST_SPIN=" << spin
-      << (planted ? " WEFT_TEST_PLANT=1" : "") << " '" << own_path() << "' 'one program'";
+      << (planted ? " WEFT_TEST_PLANT=1" : "") << " '" << own_path() << "' '" << test << "'";
   return out.str();
 }
 

@@ -20,6 +20,7 @@ struct setup {
   unsigned spin = 100;  // microseconds
   unsigned cap = 1u << 14;
   bool planted = false;
+  const char* test = "one program";  // the hidden test case that runs one seed
 
   weft::runtime_options options() const;
   /// One line for a shell that runs this program again under these options.

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSL-1.0
+// Programs over all access modes, with values whose instances are counted.
+#include "modes_runner.hpp"
+
+namespace property::modes {
+
+observation execute_counted(weft::runtime& rt, const program& p, notices& seen) {
+  return execute<counted>(rt, p, seen);
+}
+
+}  // namespace property::modes
