@@ -167,11 +167,13 @@ enum class action : unsigned char {
 struct task;
 
 struct step {
+  explicit step(action a, int n = -1, std::uint64_t c = 0, int at = 0);
+
   action what;
-  int name = -1;
-  std::uint64_t constant = 0;
-  int cell = 0;  // of what is made
-  std::vector<task> child{};
+  int name;
+  std::uint64_t constant;
+  int cell;                 // of what is made
+  std::vector<task> child;  // one task if this is a fork, else empty
 };
 
 struct task {
@@ -182,6 +184,8 @@ struct task {
   int priority = 0;
   std::vector<step> steps{};
 };
+
+inline step::step(action a, int n, std::uint64_t c, int at) : what(a), name(n), constant(c), cell(at) {}
 
 struct object {
   bool array;

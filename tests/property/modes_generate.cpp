@@ -71,22 +71,19 @@ class maker {
       else if (roll < 66 && !s.empty())
         touch(t, s[static_cast<std::size_t>(dice_.below(static_cast<int>(s.size())))]);
       else if (roll < 73)
-        t.steps.push_back({.what = action::sync});
+        t.steps.emplace_back(action::sync);
       else if (roll < 76)
-        t.steps.push_back({.what = fails_ ? action::catching_sync : action::sync});
+        t.steps.emplace_back(fails_ ? action::catching_sync : action::sync);
       else if (roll < 76 + spins_)
-        t.steps.push_back(
-            {.what = action::spin, .constant = static_cast<std::uint64_t>(1 + dice_.below(40))});
+        t.steps.emplace_back(action::spin, -1, static_cast<std::uint64_t>(1 + dice_.below(40)));
       else if (roll < 94) {
-        t.steps.push_back(
-            {.what = action::make, .name = names_, .constant = dice_.constant(), .cell = cells_++});
+        t.steps.emplace_back(action::make, names_, dice_.constant(), cells_++);
         s.push_back({names_++, whole(false), 1});
       } else if (roll >= 97 && fails_ && i + 2 >= steps) {
-        t.steps.push_back({.what = action::fail, .constant = dice_.constant()});
+        t.steps.emplace_back(action::fail, -1, dice_.constant());
       }
     }
-    if (fails_ && depth > 0 && dice_.percent(5))
-      t.steps.push_back({.what = action::fail, .constant = dice_.constant()});
+    if (fails_ && depth > 0 && dice_.percent(5)) t.steps.emplace_back(action::fail, -1, dice_.constant());
   }
 
   void touch(task& t, const known& k) {
@@ -110,7 +107,7 @@ class maker {
         break;
     }
     for (int n = what == action::contribute ? dice_.below(4) : 1; n > 0; --n)
-      t.steps.push_back({.what = what, .name = k.name, .constant = dice_.constant()});
+      t.steps.emplace_back(what, k.name, dice_.constant());
   }
 
   /// Several tasks in a row that share one object in the same way.
@@ -145,7 +142,7 @@ class maker {
         c.local = dice_.percent(25);
       }
       fill(c, std::move(inner), depth + 1);
-      t.steps.push_back({.what = action::fork});
+      t.steps.emplace_back(action::fork);
       t.steps.back().child.push_back(std::move(c));
       return;
     }

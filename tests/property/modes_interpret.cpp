@@ -83,7 +83,7 @@ class walk {
         auto end = t.steps.begin();
         while (end != t.steps.end() && end->what == action::set) ++end;
         if (std::none_of(t.steps.begin(), end, is))
-          t.steps.insert(t.steps.begin(), step{.what = action::set, .name = g.name, .constant = 77});
+          t.steps.insert(t.steps.begin(), step(action::set, g.name, 77));
       }
   }
 
