@@ -27,12 +27,12 @@ class graph {
   using clock = std::chrono::steady_clock;
 
   base::spin_lock door;
-  frame* home = nullptr;     ///< null: not in use
-  strand* owner = nullptr;   ///< whose frame it is
-  graph* outer = nullptr;    ///< the promoted frame below this one in the same strand
-  strand* waiter = nullptr;  ///< the owner, while it waits for something to do
-  std::uint32_t batch = 1;   ///< how many ready nodes a worker takes at once
-  graph_node* at = nullptr;  ///< what the owner executes
+  frame* home = nullptr;                ///< null: not in use
+  strand* owner = nullptr;              ///< whose frame it is
+  base::atomic<graph*> outer{nullptr};  ///< the next one in the list strand::graphs
+  strand* waiter = nullptr;             ///< the owner, while it waits for something to do
+  std::uint32_t batch = 1;              ///< how many ready nodes a worker takes at once
+  graph_node* at = nullptr;             ///< what the owner executes
   base::atomic<bool> may_take{false};
 
   bool entered = false;            ///< the owner executes this frame by its graph

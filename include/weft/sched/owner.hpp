@@ -139,7 +139,9 @@ inline bool failing(const strand& s) noexcept { return s.pending() && s.top->fai
 /// Puts an exception at this place of the reference order: a closure that has already failed.
 /// What was forked before still runs and may throw an earlier one; what is forked later is dropped.
 WEFT_COLD inline void raise(strand& s, std::exception_ptr e) noexcept {
-  static constexpr descriptor nothing{nullptr, nullptr, nullptr, 0, nullptr};
+  static constexpr task_options defaults{};
+  static constexpr descriptor nothing{
+      nullptr, nullptr, nullptr, 0, [](const closure&) noexcept -> const task_options& { return defaults; }};
   if (failing(s)) return;  // an earlier exception is already there
   const auto allocate = [&s](std::size_t size) {
     void* const place = s.closures.allocate_last_resort(size);

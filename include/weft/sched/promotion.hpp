@@ -11,8 +11,21 @@ namespace weft::sched {
 /// The graph of a promoted frame of this strand.
 inline graph& graph_of(strand& s, const frame& f) noexcept {
   graph* g = s.graphs.load(base::memory_order_acquire);  // pairs with promote
-  while (g->home != &f) g = g->outer;
+  while (g->home != &f) g = g->outer.load(base::memory_order_acquire);
   return *g;
+}
+
+/// Thieves add graphs, of whatever frame of the strand, while its owner removes one.
+inline void add_graph(strand& s, graph& g) noexcept {
+  const std::lock_guard hold(s.graphs_door);
+  g.outer.store(s.graphs.load(base::memory_order_relaxed), base::memory_order_release);
+  s.graphs.store(&g, base::memory_order_release);  // both pair with the acquire of whoever walks the list
+}
+inline void remove_graph(strand& s, graph& g) noexcept {
+  const std::lock_guard hold(s.graphs_door);
+  base::atomic<graph*>* link = &s.graphs;
+  while (link->load(base::memory_order_relaxed) != &g) link = &link->load(base::memory_order_relaxed)->outer;
+  link->store(g.outer.load(base::memory_order_relaxed), base::memory_order_release);
 }
 
 /// What the tasks of a frame inherit: the priority of the innermost task around it that has one.
@@ -30,20 +43,22 @@ inline bool worker::promote(strand& s, frame& f) noexcept {
   constexpr std::uint16_t most = 1u << 15;
   if (f.attempts < most) ++f.attempts;
   if (!std::has_single_bit(f.attempts) && !thorough_) return false;
+  // The owner may have moved on since the frame was searched, to an exception that stands at this place.
+  closure* const from = f.current.load(base::memory_order_acquire);
+  if (from != nullptr && from->state.load(base::memory_order_acquire) == closure_state::failed) return false;
   const std::size_t reach = std::size_t{4 * large_frame} * f.attempts;
   graph* g = nullptr;
   try {
     g = &home_->take_graph();
     const std::lock_guard hold(g->door);
-    g->begin(s, f, f.current.load(base::memory_order_acquire), inherited_priority(s, f));
+    g->begin(s, f, from, inherited_priority(s, f));
     const std::size_t enough = g->at != nullptr ? 1 : 2;
     g->look_ahead(enough, reach);
     g->update_hint();
     if (g->ready() < enough && g->can_be_given_up()) {
       g->give_up();
     } else {
-      g->outer = s.graphs.load(base::memory_order_relaxed);  // changed only here and by the owner
-      s.graphs.store(g, base::memory_order_release);         // pairs with graph_of and draw_from_graphs
+      add_graph(s, *g);
       f.flags.fetch_or(frame::promoted, base::memory_order_release);
       count(counter::promotions);
       return true;
@@ -69,11 +84,11 @@ inline strand* worker::draw_from_graphs(strand& s) noexcept {
       const std::lock_guard hold(g->door);
       if (g->home == nullptr || g->owner != &s) return nullptr;  // it has ended meanwhile
       if (!g->tiny()) drawn = draw_from(*g, s);
-      outer = g->outer;
+      outer = g->outer.load(base::memory_order_acquire);
     } else {
       const std::lock_guard hold(g->door);
       if (g->home == nullptr || g->owner != &s) return nullptr;
-      outer = g->outer;
+      outer = g->outer.load(base::memory_order_acquire);
     }
     if (drawn != nullptr) {
       begin(*drawn);
@@ -211,7 +226,7 @@ inline strand* worker::finish_noted(strand& victim, closure& c) noexcept {
     const std::lock_guard hold(g->door);
     graph_node* const n = g->take_foreign(c);
     if (n == nullptr) {
-      g = g->outer;
+      g = g->outer.load(base::memory_order_acquire);
       continue;
     }
     // Relaxed: this worker changed it.
@@ -280,8 +295,7 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, bool&
           base::owner_store(f.current, n->task);
         } else if (g.all_ended()) {
           if (g.failed()) f.close(g.take_error());
-          s.graphs.store(g.outer,
-                         base::memory_order_release);  // thieves recognise by `owner` that it is over
+          remove_graph(s, g);  // thieves recognise by `owner` that it is over
           f.flags.fetch_or(frame::over, base::memory_order_relaxed);  // for the owner alone
           g.end();
           ended = true;

@@ -85,12 +85,13 @@ struct alignas(64) strand {
   base::atomic<std::uint32_t> answer{0};  ///< number of the visit the owner knows of
   base::atomic<std::uint32_t> taken{0};   ///< surplus closures taken since the owner looked
   base::atomic<run_state*> run{nullptr};
-  base::atomic<graph*> graphs{nullptr};  ///< the innermost promoted frame's
-  graph* drawn_from = nullptr;           ///< whose nodes it executes, if it took them from a graph:
-  graph_node* node = nullptr;            ///< the one it executes,
-  graph_node* drawn = nullptr;           ///< those not begun,
-  graph_node* finished = nullptr;        ///< and those ended and not reported,
-  std::uint32_t drawn_count = 0;         ///< all of a batch that was taken
+  base::atomic<graph*> graphs{nullptr};  ///< of its promoted frames, changed under
+  base::spin_lock graphs_door;
+  graph* drawn_from = nullptr;     ///< whose nodes it executes, if it took them from a graph:
+  graph_node* node = nullptr;      ///< the one it executes,
+  graph_node* drawn = nullptr;     ///< those not begun,
+  graph_node* finished = nullptr;  ///< and those ended and not reported,
+  std::uint32_t drawn_count = 0;   ///< all of a batch that was taken
   std::chrono::steady_clock::time_point drawn_start{};  ///< then
   int priority = 0;                                     ///< what its tasks inherit
   strand* victim = nullptr;           ///< whose closure this strand executes; null for the root of a run
