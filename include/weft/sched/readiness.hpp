@@ -3,67 +3,29 @@
 // it.
 #pragma once
 
+#include <weft/sched/address_table.hpp>
 #include <weft/sched/strand.hpp>
-
-#include <memory>
 
 namespace weft::sched {
 
-/// The strongest pending right on each object met in one frame: an open-addressing hash table that is emptied
-/// in O(1) by changing the generation. *Thread safety*: one thread at a time.
+/// The strongest pending right on each object met in one frame. *Thread safety*: one thread at a time.
 class pending_rights {
  public:
-  void clear() noexcept {
-    used_ = 0;
-    if (++generation_ == 0) {
-      std::fill_n(slots_.get(), mask_ + 1, slot{});
-      generation_ = 1;
-    }
-  }
+  void clear() noexcept { strongest_.clear(); }
   /// Whether a task with this right on `object` must wait for one that was added.
   bool conflicts(const void* object, access_mode mode) const noexcept {
-    const slot& s = slots_[find(object)];
-    return s.generation == generation_ && conflict(s.mode, mode);
+    const access_mode* const earlier = strongest_.find(object);
+    return earlier != nullptr && conflict(*earlier, mode);
   }
   /// Adds a pending right. *Throws*: std::bad_alloc.
   void add(const void* object, access_mode mode) {
-    slot* s = &slots_[find(object)];
-    if (s->generation != generation_) {
-      if (2 * ++used_ > mask_) {
-        grow();
-        s = &slots_[find(object)];
-      }
-      *s = {object, generation_, mode};
-    } else if (s->mode == access_mode::read) {
-      s->mode = mode;
-    }
+    static_assert(access_mode{} == access_mode::read);  // what a new object begins with
+    access_mode& strongest = strongest_.at(object);
+    if (strongest == access_mode::read) strongest = mode;
   }
 
  private:
-  struct slot {
-    const void* object = nullptr;
-    std::uint32_t generation = 0;
-    access_mode mode = access_mode::read;
-  };
-
-  std::size_t find(const void* object) const noexcept {
-    std::size_t i = (reinterpret_cast<std::uintptr_t>(object) >> 3) * 0x9E3779B97F4A7C15ull >> 20;
-    for (i &= mask_; slots_[i].generation == generation_ && slots_[i].object != object;) i = (i + 1) & mask_;
-    return i;
-  }
-  void grow() {
-    const std::size_t size = 2 * (mask_ + 1);
-    auto old = std::make_unique<slot[]>(size);
-    std::swap(old, slots_);
-    const std::size_t old_size = std::exchange(mask_, size - 1) + 1;
-    for (std::size_t i = 0; i < old_size; ++i)
-      if (old[i].generation == generation_) slots_[find(old[i].object)] = old[i];
-  }
-
-  std::size_t mask_ = 63;
-  std::size_t used_ = 0;
-  std::uint32_t generation_ = 1;
-  std::unique_ptr<slot[]> slots_ = std::make_unique<slot[]>(64);
+  address_table<access_mode> strongest_;
 };
 
 /// What a thief found: the first ready closure, and the first frame that should be promoted.
