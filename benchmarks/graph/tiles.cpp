@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-// The kernels on tiles as plain loops, and the proof of a factorisation.
+// The kernels on tiles, of OpenBLAS or as plain loops, and the proof of a factorisation.
 #include "tiles.hpp"
+
+#if WEFT_BENCH_OPENBLAS
+#include <cblas.h>
+#endif
 
 #include <cmath>
 #include <cstdlib>
@@ -9,12 +13,45 @@ namespace weft_bench {
 
 namespace {
 
+double entry(int i, int j, int order) { return i == j ? order + 1.0 : 1.0 / (1 + std::abs(i - j)); }
+
+}  // namespace
+
+#if WEFT_BENCH_OPENBLAS
+
+extern "C" void dpotrf_(const char*, const int*, double*, const int*, int*, std::size_t);
+
+namespace {
+/// Tasks are parallel, kernels are not.
+[[maybe_unused]] const bool one_thread = (openblas_set_num_threads(1), true);
+}  // namespace
+
+void factor(tile& a) {
+  const int n = edge;
+  int info = 0;
+  dpotrf_("L", &n, a.value, &n, &info, 1);
+  for (int j = 1; j < edge; ++j)
+    for (int i = 0; i < j; ++i) a(i, j) = 0;
+}
+
+void solve(const tile& l, tile& b) {
+  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, edge, edge, 1, l.value, edge,
+              b.value, edge);
+}
+
+void multiply(const tile& a, const tile& b, tile& c) {
+  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, edge, edge, edge, -1, a.value, edge, b.value, edge, 1,
+              c.value, edge);
+}
+
+#else
+
+namespace {
+
 /// c := c - s a, for columns.
 inline void subtract(double* __restrict c, const double* __restrict a, double s, int from) {
   for (int i = from; i < edge; ++i) c[i] -= a[i] * s;
 }
-
-double entry(int i, int j, int order) { return i == j ? order + 1.0 : 1.0 / (1 + std::abs(i - j)); }
 
 }  // namespace
 
@@ -51,6 +88,8 @@ void multiply(const tile& a, const tile& b, tile& c) {
     }
   }
 }
+
+#endif
 
 matrix::matrix(int order) : tiles_(order / edge), tile_(place(tiles_, 0)) {
   for (int ti = 0; ti < tiles_; ++ti)

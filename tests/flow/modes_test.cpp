@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <list>
@@ -12,6 +14,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 using weft_test::on_each_runtime;
@@ -361,4 +364,138 @@ TEST_CASE("a part beyond its array is refused, an empty one is legal") {
     weft::fork([&ran](std::span<int> s) { ran = 1 + static_cast<int>(s.size()); }, weft::write(none.all()));
   });
   CHECK(ran == 1);
+}
+
+namespace {
+
+/// Whether a task that is to write `x`, and that `fork_writer` forks, runs while one that reads it does.
+template <class Object, class F>
+bool overlaps(weft::runtime& rt, Object& x, F&& fork_writer, std::chrono::milliseconds patience) {
+  std::atomic<bool> written{false}, seen{false};
+  rt.run([&] {
+    weft::fork(
+        [&](const std::string& old) {
+          const auto end = std::chrono::steady_clock::now() + patience;
+          while (!written.load() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+          seen = written.load() && old == "old";
+        },
+        weft::read(x));
+    fork_writer(written);
+    weft::fork([&](const std::string& now) { CHECK(now == "new"); }, weft::read(x));
+  });
+  return seen;
+}
+
+}  // namespace
+
+TEST_CASE("a task that writes runs while others read the old value") {
+  weft::runtime rt({.workers = 2, .inlining = false});
+  constexpr std::chrono::seconds long_time(30);
+  constexpr std::chrono::milliseconds moment(20);
+  const auto set = [](std::atomic<bool>& done) {
+    return [&done](std::string& s) {
+      s = "new";
+      done = true;
+    };
+  };
+  {
+    weft::shared<std::string> x(std::string("old"));
+    CHECK(overlaps(rt, x, [&](auto& done) { weft::fork(set(done), weft::write(x)); }, long_time));
+    CHECK(x.get() == "new");
+  }
+  {
+    weft::shared<std::string> x(std::string("old"));
+    const auto declared = [](weft::write<std::string> s, std::atomic<bool>* done) {
+      s = "new";
+      *done = true;
+    };
+    CHECK(overlaps(rt, x, [&](auto& done) { weft::fork(declared, x, &done); }, long_time));
+    CHECK(x.get() == "new");
+  }
+  CHECK(rt.counters().renames == 2);
+  {
+    std::string mine("old");  // memory of the program's own is never renamed
+    auto x = weft::borrow(mine);
+    CHECK_FALSE(overlaps(rt, x, [&](auto& done) { weft::fork(set(done), weft::write(x)); }, moment));
+    CHECK(mine == "new");
+  }
+  {
+    weft::shared<std::string> x(std::string("old"));
+    CHECK_FALSE(overlaps(rt, x, [&](auto& done) { weft::fork(set(done), weft::update(x)); }, moment));
+  }
+  CHECK(rt.counters().renames == 2);
+  weft::runtime single({.workers = 2, .inlining = false, .versions = 1});
+  weft::shared<std::string> x(std::string("old"));
+  CHECK_FALSE(overlaps(single, x, [&](auto& done) { weft::fork(set(done), weft::write(x)); }, moment));
+}
+
+TEST_CASE("renamed objects reach rights in lists, contributions, nested tasks and later frames") {
+  on_each_runtime([](weft::runtime& rt) {
+    long expected = 0, sum = 0;
+    for (long i = 0; i < 120; ++i) expected = expected * 3 % 1000003 + 4 * (100 + i) + 1;
+    weft::shared<std::vector<long>> x(std::vector<long>{0});
+    rt.run([&] {
+      weft::shared<long> total(0L);
+      for (int round = 0; round < 2; ++round) {
+        for (long i = 60 * round; i < 60 * round + 60; ++i) {
+          weft::fork([i](weft::write<std::vector<long>> v) { v = std::vector<long>(1, i); }, x);
+          weft::fork(
+              [](weft::update<std::vector<long>> v) {  // hands it on
+                weft::fork([](std::vector<long>& w) { w[0] += 100; }, v);
+                weft::sync();
+                weft::fork([](weft::read<std::vector<long>> r) { CHECK(r->size() == 1); }, v);
+              },
+              x);
+          weft::fork([](const std::vector<weft::read<std::vector<long>>>& all,
+                        long& t) { t = t * 3 % 1000003 + 4 * (*all[0])[0] + 1; },
+                     std::vector<weft::read<std::vector<long>>>{x}, weft::update(total));
+        }
+        weft::sync();
+        CHECK(x.get()[0] == 100 + 60 * round + 59);
+      }
+      sum = total.get();
+    });
+    CHECK(sum == expected);
+    CHECK(x.get()[0] == 219);
+  });
+}
+
+TEST_CASE("a failure among versions leaks nothing, and keeps what was there before") {
+  struct noted {
+    static std::atomic<int>& alive() {
+      static std::atomic<int> n{0};
+      return n;
+    }
+    int value = -1;
+    noted() noexcept { ++alive(); }
+    explicit noted(int v) noexcept : value(v) { ++alive(); }
+    noted& operator=(noted&& o) noexcept {
+      value = o.value;
+      return *this;
+    }
+    ~noted() { --alive(); }
+  };
+  on_each_runtime([](weft::runtime& rt) {
+    for (int failing = 0; failing < 40; failing += 7) {
+      {
+        weft::shared<noted> x(1000);
+        CHECK_THROWS_AS(rt.run([&] {
+          for (int i = 0; i < 40; ++i) {
+            weft::fork([i](noted& n) { n.value = i; }, weft::write(x));
+            weft::fork(
+                [i, failing](const noted& n) {
+                  dawdle(i);
+                  CHECK(n.value == i);
+                  if (i == failing) throw std::runtime_error("planned");
+                },
+                weft::read(x));
+          }
+        }),
+                        std::runtime_error);
+        CHECK(x.get().value >= 0);
+        if (rt.counters().renames == 0) CHECK(x.get().value == failing);
+      }
+      CHECK(noted::alive() == 0);
+    }
+  });
 }

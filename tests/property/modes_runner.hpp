@@ -14,6 +14,8 @@
 #include <deque>
 #include <list>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -124,7 +126,9 @@ struct const_plain_holding {
 template <class V>
 struct machine {
   std::vector<std::atomic<unsigned char>> ran;
-  std::deque<std::atomic<int>> contributors, commuters;  // at work on a name of the whole program's
+  std::deque<std::atomic<int>> contributors;  // at work on a name of the whole program's
+  std::mutex door;
+  std::set<const void*> commuted;  // what commuting tasks are at work on; versions of an object count apart
   std::atomic<std::uint64_t> together{0}, intruders{0};
   std::atomic<int> wrong_tokens{0};
 };
@@ -150,6 +154,8 @@ class body {
   body& operator=(const body&) = delete;
   ~body() {
     for (std::atomic<int>* n : noted_) n->fetch_sub(1, std::memory_order_relaxed);  // see note
+    const std::lock_guard hold(m_.door);
+    for (const void* object : commuting_) m_.commuted.erase(object);
   }
 
   void check_token(const V& token) {
@@ -176,8 +182,14 @@ class body {
       else
         hold(a.targets[0].name, kept{{&p, 1}});
     }
-    if constexpr (of(K).right == grade::commute)
-      for (const target& g : a.targets) note(g, m_.commuters, m_.intruders);
+    if constexpr (of(K).right == grade::commute) {
+      if constexpr (of(K).list)
+        for (auto& r : p) commute_on(&*r);
+      else if constexpr (of(K).plain)
+        commute_on(&p);
+      else
+        commute_on(&*p);
+    }
     if constexpr (of(K).right == grade::reduce && !of(K).weak)
       for (const target& g : a.targets) note(g, m_.contributors, m_.together);
   }
@@ -198,6 +210,18 @@ class body {
       return hand_one<K>(a.targets[0]);
     }
   }
+
+  /// The same, naming an object that is to be written as its handle would: it may then be renamed.
+  template <kind K>
+  auto hand_own(const argument& a) {
+    if constexpr (is_write<K>)
+      return weft::flow::key::make<weft::write<V, true>>(weft::flow::address(hand<K>(a)));
+    else
+      return hand<K>(a);
+  }
+  /// Whether the right is `write` of one whole object.
+  template <kind K>
+  static constexpr bool is_write = of(K).right == grade::write && !of(K).weak && !of(K).array && !of(K).list;
 
   machine<V>& engine() { return m_; }
 
@@ -226,6 +250,14 @@ class body {
     std::atomic<int>& n = at_work[static_cast<std::size_t>(g.from)];
     if (n.fetch_add(1, std::memory_order_relaxed) != 0) met.fetch_add(1, std::memory_order_relaxed);
     noted_.push_back(&n);
+  }
+
+  void commute_on(const V* object) {
+    const std::lock_guard hold(m_.door);
+    if (m_.commuted.insert(object).second)
+      commuting_.push_back(object);
+    else
+      m_.intruders.fetch_add(1, std::memory_order_relaxed);  // read after run returned
   }
 
   template <kind K>
@@ -378,6 +410,7 @@ class body {
   std::deque<name> names_{};
   std::list<weft::shared<V>> owned_{};
   std::vector<std::atomic<int>*> noted_{};
+  std::vector<const void*> commuting_{};
 };
 
 template <class V, class Shape>
@@ -394,13 +427,29 @@ struct launcher<V, shape<K...>> {
   static void launch(body<V>& b, const task& c) { hand(b, c, std::make_index_sequence<sizeof...(K)>{}); }
   template <std::size_t... I>
   static void hand(body<V>& b, const task& c, std::index_sequence<I...>) {
+    if constexpr ((body<V>::template is_write<K> || ...))
+      if (((!body<V>::template is_write<K> || sets_first(c, c.arguments[I])) && ...))
+        return fork(b, c, b.template hand_own<K>(c.arguments[I])...);
+    fork(b, c, b.template hand<K>(c.arguments[I])...);
+  }
+  /// Whether the task gives the object a value before all else; what a renamed object holds is unspecified.
+  static bool sets_first(const task& c, const argument& a) {
+    for (const step& s : c.steps) {
+      if (s.what == action::set && s.name == a.targets[0].name) return true;
+      if (s.what == action::fork || s.what == action::sync || s.what == action::catching_sync ||
+          s.what == action::fail)
+        return false;
+    }
+    return false;
+  }
+  static void fork(body<V>& b, const task& c, auto... arguments) {
     machine<V>* const m = &b.engine();
     const V token(static_cast<std::uint64_t>(c.id));
     if (c.local || c.priority != 0)
       weft::fork({.name = "property", .priority = c.priority, .local = c.local}, work, m, &c, token,
-                 b.template hand<K>(c.arguments[I])...);
+                 std::move(arguments)...);
     else
-      weft::fork(work, m, &c, token, b.template hand<K>(c.arguments[I])...);
+      weft::fork(work, m, &c, token, std::move(arguments)...);
   }
 };
 
@@ -424,7 +473,7 @@ observation execute(weft::runtime& rt, const program& p, notices& seen) {
   machine<V> m;
   m.ran = std::vector<std::atomic<unsigned char>>(static_cast<std::size_t>(p.tasks));
   m.contributors.resize(p.objects.size());
-  m.commuters.resize(p.objects.size());
+
   std::deque<std::variant<weft::shared<V>, weft::shared_array<V>>> objects;
   for (const object& o : p.objects)
     if (o.array)

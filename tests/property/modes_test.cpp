@@ -81,6 +81,8 @@ void run_block(std::uint64_t first, std::uint64_t count, result& r) {
       r.sum.deferred += c.deferred;
       r.sum.steals += c.steals;
       r.sum.promotions += c.promotions;
+      r.sum.folds += c.folds;
+      r.sum.renames += c.renames;
       r.sum.capped += c.capped;
       r.sum.parkings += c.parkings;
       r.sum.suspensions += c.suspensions;
@@ -104,6 +106,8 @@ TEST_CASE("random programs over all access modes give what the serial program gi
   print("deferred", r.sum.deferred);
   print("steals", r.sum.steals);
   print("promotions", r.sum.promotions);
+  print("folds", r.sum.folds);
+  print("renames", r.sum.renames);
   print("capped", r.sum.capped);
   print("parkings", r.sum.parkings);
   print("suspensions", r.sum.suspensions);
@@ -114,6 +118,8 @@ TEST_CASE("random programs over all access modes give what the serial program gi
   CHECK(r.sum.deferred > 0);
   CHECK(r.sum.steals > 0);
   CHECK(r.sum.promotions > 0);
+  CHECK(r.sum.folds > 0);
+  CHECK(r.sum.renames > 0);
   CHECK(r.sum.capped > 0);
   CHECK(r.sum.parkings > 0);
   CHECK(r.sum.suspensions > 0);

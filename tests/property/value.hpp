@@ -10,12 +10,12 @@ namespace property {
 /// A word that knows whether it is alive, and how many of its kind are.
 class counted {
  public:
-  counted() : counted(0) {}
-  explicit counted(std::uint64_t v) : value_(v), seal_(v ^ key) {
+  counted() noexcept : counted(0) {}
+  explicit counted(std::uint64_t v) noexcept : value_(v), seal_(v ^ key) {
     live_.fetch_add(1, std::memory_order_relaxed);
   }
   counted(const counted& o) : counted(o.word()) {}
-  counted& operator=(const counted& o) {
+  counted& operator=(const counted& o) noexcept {
     word();  // the target must be alive too
     value_ = o.word();
     seal_ = value_ ^ key;

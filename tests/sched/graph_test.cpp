@@ -33,6 +33,23 @@ using tasks = std::vector<const closure*>;
 void set(closure& c, closure_state s) { c.state.store(s, std::memory_order_relaxed); }  // a single thread
 closure_state state_of(const closure& c) { return c.state.load(std::memory_order_relaxed); }
 
+/// An int of which is known how many live.
+struct number {
+  static inline int alive = 0;
+  int value = 0;
+  explicit number(int v = 0) : value(v) { ++alive; }
+  number(const number&) = delete;
+  number& operator=(number&& other) noexcept {
+    value = std::exchange(other.value, -1);
+    return *this;
+  }
+  ~number() { --alive; }
+};
+constexpr weft::sched::version_kind kind_of_number{
+    sizeof(number), alignof(number), [](void* p) { ::new (p) number; },
+    [](void* from, void* to) { *static_cast<number*>(to) = std::move(*static_cast<number*>(from)); },
+    [](void* p) { static_cast<number*>(p)->~number(); }};
+
 /// A strand with one frame, its graph, and the test in the role of owner and thieves.
 struct execution : made_strand {
   graph g;
@@ -59,8 +76,8 @@ struct execution : made_strand {
     return add().add_access({.object = &array, .mode = mode, .sliced = true, .begin = begin, .end = end});
   }
 
-  void begin(closure* from = nullptr, int inherited = 0) {
-    g.begin(*this, *top, from, inherited);
+  void begin(closure* from = nullptr, int inherited = 0, unsigned versions = 1) {
+    g.begin(*this, *top, from, inherited, versions);
     if (from != nullptr) running[from] = g.at;
     visit_all();
   }
@@ -85,6 +102,17 @@ struct execution : made_strand {
   }
   void end_running() {
     while (!running.empty()) end(*running.begin()->first);
+  }
+  /// Begins a task that was taken. *Returns*: where it finds its first object.
+  number& begun(const closure& task) {
+    prepare(*running.at(&task));
+    return *static_cast<number*>(task.objects()[0]);
+  }
+  /// *Returns*: whether values had to come home.
+  bool come_home() {
+    const bool must = g.must_come_home();
+    if (must) g.come_home();
+    return must;
   }
   void fail(const closure& task, int e) { g.fail(running.at(&task)->index, std::make_exception_ptr(e)); }
   bool must_drop(const closure& task) { return g.must_drop(*running.at(&task)); }
@@ -970,4 +998,163 @@ TEST_CASE("when everything visited has ended, the graph goes on with the next cl
   }
   CHECK(e.take_for_owner() == nullptr);
   CHECK(e.g.all_ended());
+}
+
+TEST_CASE("a task that writes does not wait for those that use the old value") {
+  number x(1);
+  {
+    execution e;
+    const closure& old = e.add({reads(x)});
+    const closure& changes = e.add({writes(x)}).may_rename(kind_of_number);
+    const closure& young = e.add({reads(x)});
+    const closure& last = e.add({updates(x)});
+    e.begin(nullptr, 0, 2);
+    CHECK(e.take_all() == tasks{&old, &changes});
+    CHECK(&e.begun(old) == &x);
+    number& version = e.begun(changes);
+    CHECK(&version != &x);
+    version.value = 2;
+    CHECK_FALSE(e.come_home());
+    e.end(changes);
+    CHECK(e.take_all() == tasks{&young});
+    CHECK(&e.begun(young) == &version);
+    e.end(young);
+    CHECK(e.take_all() == tasks{&last});  // before `old` has ended
+    e.begun(last).value += 5;
+    e.end(last);
+    CHECK_FALSE(e.come_home());
+    CHECK(x.value == 1);
+    e.end(old);
+    CHECK(number::alive == 2);
+    CHECK(e.come_home());
+    CHECK(x.value == 7);
+    CHECK(number::alive == 1);
+    CHECK(e.g.renames() == 1);
+    CHECK(e.g.all_ended());
+    const closure& more = e.add({reads(x)});  // finds the object where it always was
+    e.visit_all();
+    CHECK(e.take_for_owner() == &more);
+    CHECK(&e.begun(more) == &x);
+    e.end(more);
+    CHECK_FALSE(e.come_home());
+    e.g.end();
+  }
+  CHECK(number::alive == 1);
+}
+
+TEST_CASE("an object is renamed only where that is asked for, and something is in use") {
+  number x, y, z;
+  execution e;
+  e.add({writes(x)}).may_rename(kind_of_number);  // nobody uses it
+  e.add({reads(y)});
+  e.add({writes(y)});
+  e.add({reads(z)});
+  e.add({updates(z)}).may_rename(kind_of_number);
+  const closure& both = e.add({writes(x), reads(x)}).may_rename(kind_of_number);
+  e.begin(nullptr, 0, 8);
+  CHECK(e.g.renames() == 1);  // of x, for the last one
+  e.take_all();
+  number& version = e.begun(both);
+  CHECK(&version != &x);
+  CHECK(both.objects()[1] == &version);
+  e.end_running();
+  e.take_all();
+  e.end_running();
+  CHECK(e.come_home());
+
+  execution alone;
+  alone.add({reads(x)});
+  alone.add({writes(x)}).may_rename(kind_of_number);
+  alone.begin(nullptr, 0, 1);
+  CHECK(alone.g.renames() == 0);
+  CHECK(alone.take_all().size() == 1);
+}
+
+TEST_CASE("an object has a bounded number of versions, and they are used again") {
+  number x(0);
+  execution e;
+  std::vector<const closure*> readers, writers;
+  for (int i = 0; i < 6; ++i) {
+    readers.push_back(&e.add({reads(x)}));
+    writers.push_back(&e.add({writes(x)}).may_rename(kind_of_number));
+  }
+  e.begin(nullptr, 0, 3);
+  CHECK(e.take_all() == tasks{readers[0], writers[0], writers[1]});
+  CHECK(number::alive == 1);
+  e.begun(*writers[0]).value = 1;
+  e.begun(*writers[1]).value = 2;
+  CHECK(number::alive == 3);
+  e.end(*writers[0]);
+  e.end(*writers[1]);
+  CHECK(e.take_all() == tasks{readers[1], readers[2]});
+  CHECK(e.begun(*readers[1]).value == 1);
+  CHECK(e.begun(*readers[2]).value == 2);
+  e.end(*readers[1]);
+  e.end(*readers[2]);
+  // The third waits for the object's own memory, the next two for the others, which are free now.
+  CHECK(e.take_all() == tasks{writers[3], writers[4]});
+  e.begun(*writers[3]).value = 4;
+  e.begun(*writers[4]).value = 5;
+  e.end(*writers[3]);
+  e.end(*writers[4]);
+  CHECK(e.take_all() == tasks{readers[4], readers[5]});
+  CHECK(e.begun(*readers[4]).value == 4);
+  CHECK(e.begun(*readers[5]).value == 5);
+  CHECK(&e.begun(*readers[0]) == &x);
+  e.end(*readers[0]);
+  CHECK(e.take_all() == tasks{writers[2]});
+  CHECK(&e.begun(*writers[2]) == &x);
+  x.value = 3;
+  e.end(*writers[2]);
+  CHECK(e.take_all() == tasks{readers[3]});
+  CHECK(e.begun(*readers[3]).value == 3);
+  e.end(*readers[3]);
+  CHECK(e.take_all() == tasks{writers[5]});
+  e.begun(*writers[5]).value = 6;
+  CHECK(number::alive == 3);
+  e.take_all();
+  e.end_running();
+  CHECK(e.come_home());
+  CHECK(x.value == 6);
+  CHECK(number::alive == 1);
+}
+
+TEST_CASE("after a failure an object has the value that the serial program would have left") {
+  number x(10);
+  execution e;
+  const closure& first = e.add({reads(x)});
+  const closure& one = e.add({writes(x)}).may_rename(kind_of_number);
+  const closure& fails = e.add({reads(x)});
+  const closure& two = e.add({writes(x)}).may_rename(kind_of_number);
+  const closure& three = e.add({writes(x)}).may_rename(kind_of_number);
+  e.begin(nullptr, 0, 3);
+  CHECK(e.take_all() == tasks{&first, &one, &two});
+  e.begun(two).value = 12;  // before what comes before it has failed
+  e.end(two);
+  e.begun(one).value = 11;
+  e.end(one);
+  CHECK(e.take_all() == tasks{&fails});
+  e.fail(fails, 7);
+  e.end(fails);
+  e.end(first);
+  CHECK(e.take_for_owner() == &three);
+  CHECK(e.must_drop(three));
+  e.running.at(&three)->dropped = true;
+  e.end(three);
+  CHECK(e.come_home());
+  CHECK(x.value == 11);
+  CHECK(e.error() == 7);
+}
+
+TEST_CASE("a graph that is given up frees versions that were never used") {
+  number x(3);
+  execution e;
+  e.add({reads(x)});
+  e.add({writes(x)}).may_rename(kind_of_number);
+  e.begin(nullptr, 0, 4);
+  CHECK(e.g.renames() == 1);
+  CHECK(e.g.can_be_given_up());
+  e.g.give_up();
+  CHECK(number::alive == 1);
+  CHECK(x.value == 3);
 }

@@ -59,6 +59,14 @@ class made_closure : public weft::sched::closure {
     return *this;
   }
 
+  /// Lets its writes rename their objects, whose type is known by `kind`. *Returns*: the closure.
+  made_closure& may_rename(const weft::sched::version_kind& kind) {
+    for (std::size_t i = 0; i < what_.objects; ++i)
+      if (modes_[i] == access_mode::write) kinds_[i] = &kind;
+    what_.kinds = kinds_;
+    return *this;
+  }
+
  private:
   static void more_of_(closure& c, weft::sched::access_visitor& v) {
     auto& self = static_cast<made_closure&>(c);
@@ -86,6 +94,7 @@ class made_closure : public weft::sched::closure {
     std::function<void()> body_;
   };
   access_mode modes_[4] = {};
+  const weft::sched::version_kind* kinds_[4] = {};
   weft::sched::descriptor what_{&run_, &drop_, modes_, 0, &options_of_};
   weft::sched::task_options options_;
   weft::sched::access more_[4] = {};

@@ -62,6 +62,7 @@ TEST_CASE("the defaults make sense, and zero workers means as many as usable") {
   CHECK(o.inlining);
   CHECK(o.surplus == 4);
   CHECK(o.cap == 1u << 14);
+  CHECK(o.versions == 4);
   CHECK(o.spin == microseconds(100));
 }
 
@@ -72,22 +73,26 @@ TEST_CASE("options that make sense are kept, up to their limits") {
                                                  .inlining = false,
                                                  .surplus = 0,
                                                  .cap = 1,
+                                                 .versions = 1,
                                                  .spin = microseconds(0)});
   CHECK(least.workers == 1);
   CHECK(least.stack_size == option_limits::least_stack);
   CHECK_FALSE(least.inlining);
   CHECK(least.surplus == 0);
   CHECK(least.cap == 1);
+  CHECK(least.versions == 1);
   CHECK(least.spin == microseconds(0));
   const runtime_options most = checked_options({.workers = option_limits::workers,
                                                 .stack_size = option_limits::most_stack,
                                                 .surplus = option_limits::surplus,
                                                 .cap = option_limits::cap,
+                                                .versions = option_limits::versions,
                                                 .spin = option_limits::spin});
   CHECK(most.workers == option_limits::workers);
   CHECK(most.stack_size == option_limits::most_stack);
   CHECK(most.surplus == option_limits::surplus);
   CHECK(most.cap == option_limits::cap);
+  CHECK(most.versions == option_limits::versions);
   CHECK(most.spin == option_limits::spin);
 }
 
@@ -110,6 +115,8 @@ TEST_CASE("absurd members are refused by their name") {
       {{.cap = 0}, "cap"},
       {{.cap = option_limits::cap + 1}, "cap"},
       {{.cap = static_cast<unsigned>(-1)}, "cap"},
+      {{.versions = 0}, "versions"},
+      {{.versions = option_limits::versions + 1}, "versions"},
       {{.spin = microseconds(-1)}, "spin"},
       {{.spin = microseconds::min()}, "spin"},
       {{.spin = option_limits::spin + microseconds(1)}, "spin"},
@@ -130,6 +137,7 @@ TEST_CASE("each variable overrides its member") {
                               .inlining = true,
                               .surplus = 9,
                               .cap = 77,
+                              .versions = 6,
                               .spin = microseconds(50)};
   CHECK(with("WEFT_WORKERS", "3", other).workers == 3);
   CHECK(with("WEFT_WORKERS", "0", other).workers == weft::base::usable_cpus());
@@ -142,6 +150,8 @@ TEST_CASE("each variable overrides its member") {
   CHECK(with("WEFT_SURPLUS", "12", other).surplus == 12);
   CHECK(with("WEFT_CAP", "1", other).cap == 1);
   CHECK(with("WEFT_CAP", "50", other).cap == 50);
+  CHECK(with("WEFT_VERSIONS", "1", other).versions == 1);
+  CHECK(with("WEFT_VERSIONS", "9", other).versions == 9);
   CHECK(with("WEFT_SPIN_US", "0", other).spin == microseconds(0));
   CHECK(with("WEFT_SPIN_US", "700", other).spin == microseconds(700));
 }
@@ -153,15 +163,16 @@ TEST_CASE("a variable overrides its own member only") {
                               .inlining = false,
                               .surplus = 9,
                               .cap = 77,
+                              .versions = 6,
                               .spin = microseconds(50)};
-  const char* const settings[][2] = {{"WEFT_WORKERS", "3"},  {"WEFT_STACK_SIZE", "300000"},
-                                     {"WEFT_INLINING", "1"}, {"WEFT_SURPLUS", "3"},
-                                     {"WEFT_CAP", "3"},      {"WEFT_SPIN_US", "3"}};
+  const char* const settings[][2] = {
+      {"WEFT_WORKERS", "3"}, {"WEFT_STACK_SIZE", "300000"}, {"WEFT_INLINING", "1"}, {"WEFT_SURPLUS", "3"},
+      {"WEFT_CAP", "3"},     {"WEFT_SPIN_US", "3"},         {"WEFT_VERSIONS", "3"}};
   for (const auto& [variable, text] : settings) {
     const runtime_options o = with(variable, text, other);
     const int changed = (o.workers != other.workers) + (o.stack_size != other.stack_size) +
                         (o.inlining != other.inlining) + (o.surplus != other.surplus) + (o.cap != other.cap) +
-                        (o.spin != other.spin);
+                        (o.versions != other.versions) + (o.spin != other.spin);
     INFO(variable);
     CHECK(changed == 1);
   }
@@ -173,6 +184,7 @@ TEST_CASE("a variable may heal an absurd member") {
   CHECK(with("WEFT_STACK_SIZE", "1m", {.stack_size = 0}).stack_size == 1 << 20);
   CHECK(with("WEFT_SURPLUS", "1", {.surplus = 1u << 31}).surplus == 1);
   CHECK(with("WEFT_CAP", "5", {.cap = 0}).cap == 5);
+  CHECK(with("WEFT_VERSIONS", "5", {.versions = 0}).versions == 5);
   CHECK(with("WEFT_SPIN_US", "1", {.spin = microseconds(-1)}).spin == microseconds(1));
 }
 
@@ -190,6 +202,7 @@ TEST_CASE("absurd variables are refused by their name") {
                                    {"WEFT_STACK_SIZE", "1k"},      {"WEFT_STACK_SIZE", "5000m"},
                                    {"WEFT_INLINING", "2"},         {"WEFT_INLINING", "yes"},
                                    {"WEFT_SURPLUS", "1048577"},    {"WEFT_CAP", "0"},
+                                   {"WEFT_VERSIONS", "0"},         {"WEFT_VERSIONS", "1025"},
                                    {"WEFT_CAP", "1073741825"},     {"WEFT_SPIN_US", "10000001"},
                                    {"WEFT_WORKERS", "4294967297"}, {"WEFT_SURPLUS", "4294967296"},
                                    {"WEFT_SPIN_US", "4294967296"}, {"WEFT_STACK_SIZE", "99999999999999999m"}};

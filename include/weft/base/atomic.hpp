@@ -50,6 +50,17 @@ WEFT_ALWAYS_INLINE T owner_load(const atomic<T>& place) noexcept {
 #endif
 }
 
+/// Reads and writes a pointer of any type that others may read or write meanwhile: which value they find does
+/// not matter.
+inline void* racy_load(const void* place) noexcept {
+  using any_pointer [[gnu::may_alias]] = void*;
+  return __atomic_load_n(static_cast<any_pointer const*>(place), __ATOMIC_RELAXED);
+}
+inline void racy_store(void* place, void* value) noexcept {
+  using any_pointer [[gnu::may_alias]] = void*;
+  __atomic_store_n(static_cast<any_pointer*>(place), value, __ATOMIC_RELAXED);
+}
+
 #if WEFT_ASYMMETRIC
 
 namespace detail {

@@ -32,6 +32,7 @@ inline constexpr environment_variable environment_table[] = {
     {"WEFT_INLINING", "0: fork never runs a task at once inside itself; 1: it may"},
     {"WEFT_SURPLUS", "stealable closures a worker keeps before it runs tasks inside fork"},
     {"WEFT_CAP", "tasks that a strand keeps before fork runs some of them"},
+    {"WEFT_VERSIONS", "most versions of one object; 1: none is renamed"},
     {"WEFT_SPIN_US", "microseconds an idle worker searches before it sleeps"},
 };
 

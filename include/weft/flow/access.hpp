@@ -47,17 +47,29 @@ class read {
 
 /// The right to give an object of type T a new value; the old one is not visible.
 /// As a parameter: `weft::write<T> v`, then `v = value` sets it. A body with a plain `T&` assigns to that.
+/// What it finds there is unspecified: where tasks still use the old value, an object that was named by its
+/// shared<T> handle may be *renamed*, so that the body gets a fresh T or a used one (T must be default
+/// constructible and move assignable without exceptions; see runtime_options::versions). `Own`: named so.
 /// *Cost*: one pointer. *Source*: Shared_w of Athapascan-1.
-template <class T>
+template <class T, bool Own>
 class write {
  public:
   using value_type = T;
   static constexpr flow::grade grade = flow::grade::write;
 
   write(shared<T>& x) : value_(flow::address_to_write(x)) {}
-  write(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
-  write(const update<T>& held) noexcept : value_(flow::address(held)) {}
-  write(const weak_write<T>& held) noexcept : value_(flow::address(held)) {}
+  write(const borrowed<T>& x) noexcept
+    requires(!Own)
+      : value_(flow::address(x)) {}
+  write(const update<T>& held) noexcept
+    requires(!Own)
+      : value_(flow::address(held)) {}
+  write(const weak_write<T>& held) noexcept
+    requires(!Own)
+      : value_(flow::address(held)) {}
+  write(const write<T, true>& own) noexcept
+    requires(!Own)
+      : value_(flow::address(own)) {}
   write(const weak_update<T>& held) noexcept : value_(flow::address(held)) {}
   template <class Held>
     requires std::is_same_v<Held, read<T>>
@@ -155,6 +167,9 @@ class commute {
   explicit commute(T* value, flow::trusted) noexcept : value_(value) {}
   T* value_;
 };
+
+template <class T>
+write(shared<T>&) -> write<T, true>;
 
 // So that a forbidden narrowing reaches its sentence.
 template <class T>

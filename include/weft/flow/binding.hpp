@@ -38,8 +38,8 @@ template <class T>
 struct right<read<T>> : right_on<const T, grade::read> {};
 template <class T>
 struct right<read<T[]>> : right_on<T[], grade::read> {};
-template <class T>
-struct right<write<T>> : right_on<T, grade::write> {};
+template <class T, bool Own>
+struct right<write<T, Own>> : right_on<T, grade::write> {};
 template <class T>
 struct right<update<T>> : right_on<T, grade::update> {};
 template <class T>
@@ -81,7 +81,7 @@ void tell(const Right& r, See&& see) {
   if constexpr (std::is_array_v<typename known::value>)
     see(key::extent(key::part(r), mode_of(known::held)));
   else
-    see(sched::access{.object = address(r), .mode = mode_of(known::held)});
+    see(sched::access{.object = address(r), .mode = mode_of(known::held), .place = key::place(r)});
 }
 
 /// An argument that is no object: copied or moved into the closure, passed on as an rvalue.
@@ -153,14 +153,27 @@ struct object_binding {
       !given::weak || parameter_is_right || std::is_same_v<Parameter, undeclared>,
       "weft: a weak right gives no use of the value; declare the parameter as a right, weak or not");
   static constexpr bool is_weak = parameter_is_right ? asked::weak : given::weak;
+  using value = typename given::value;
   /// The right that the task gets.
   using granted =
-      std::conditional_t<parameter_is_right, std::remove_cvref_t<Parameter>, std::remove_cvref_t<Argument>>;
-
-  using value = typename given::value;
+      std::conditional_t<parameter_is_right, std::remove_cvref_t<Parameter>,
+                         std::conditional_t<std::is_same_v<std::remove_cvref_t<Argument>, write<value, true>>,
+                                            write<value>, std::remove_cvref_t<Argument>>>;
   static constexpr bool strong = !is_weak, weak = is_weak;
   static constexpr access_mode mode = mode_of(wanted);
 };
+
+/// How versions of a T are made.
+template <class T>
+inline constexpr sched::version_kind versions_of{
+    sizeof(T), alignof(T), [](void* place) { ::new (place) T; },
+    [](void* from, void* to) { *static_cast<T*>(to) = std::move(*static_cast<T*>(from)); },
+    [](void* place) { std::destroy_at(static_cast<T*>(place)); }};
+
+/// Whether an object of type T that is named by a handle may be renamed.
+template <class T>
+inline constexpr bool renamable =
+    std::is_nothrow_default_constructible_v<T> && std::is_nothrow_move_assignable_v<T>;
 
 /// An argument that is a whole object; the closure keeps its address.
 template <class Parameter, class Argument>
@@ -171,6 +184,16 @@ struct access_binding : object_binding<Parameter, Argument> {
   static constexpr bool access = true, more = false, plain = wanted != grade::commute, lasting = true;
   static constexpr std::uint32_t parts = 0;
   using kept = value*;
+  /// A right that a task holds may be on memory of the program's own, which is never renamed.
+  static constexpr bool renames = wanted == grade::write && !base::is_weak && renamable<value> &&
+                                  (std::is_same_v<std::remove_cvref_t<Argument>, shared<value>> ||
+                                   std::is_same_v<std::remove_cvref_t<Argument>, write<value, true>>);
+  static constexpr const sched::version_kind* kind() noexcept {
+    if constexpr (renames)
+      return &versions_of<value>;
+    else
+      return nullptr;
+  }
 
   static kept keep(Argument&& a) {
     if constexpr (given::held == grade::all && wanted != grade::read)
@@ -233,7 +256,7 @@ struct weak_reduce_binding : object_binding<Parameter, weak_reduce<T, Op>> {
   static kept pass(kept& k) { return k; }
   template <class See>
   static void tell_all(const kept& k, std::uint32_t, See&& see) {
-    see(sched::access{.object = address(k), .mode = access_mode::update});
+    see(sched::access{.object = address(k), .mode = access_mode::update, .place = key::place(k)});
   }
 };
 
@@ -253,8 +276,11 @@ struct reduce_binding_to : object_binding<Parameter, reduce<T, Op>> {
   static reduce<T, Op> pass(kept& k) { return key::make<reduce<T, Op>>(&k); }
   template <class See>
   static void tell_all(const kept& k, std::uint32_t part, See&& see) {
-    see(sched::access{
-        .object = k.object, .mode = access_mode::reduce, .operation = k.operation(), .part = part});
+    see(sched::access{.object = k.object,
+                      .mode = access_mode::reduce,
+                      .operation = k.operation(),
+                      .part = part,
+                      .place = const_cast<T**>(&k.object)});
   }
 };
 template <class Parameter, class T, class Op>

@@ -16,7 +16,7 @@ template <class T>
 class borrowed;
 template <class T>
 class read;
-template <class T>
+template <class T, bool Own = false>
 class write;
 template <class T>
 class update;
@@ -50,6 +50,11 @@ struct key {
   template <class Right>
   static auto* address(const Right& r) noexcept {
     return r.value_;
+  }
+  /// Where the right keeps it.
+  template <class Right>
+  static void* place(const Right& r) noexcept {
+    return const_cast<void*>(static_cast<const void*>(&r.value_));
   }
   template <class Handle>
   static void assign(Handle& h) {

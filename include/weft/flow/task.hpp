@@ -208,6 +208,23 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
     if constexpr (result<R>::objects != 0) all[accesses] = access_mode::write;
     return all;
   }();
+  template <class B>
+  static constexpr bool renames_for() noexcept {
+    if constexpr (B::access)
+      return B::renames;
+    else
+      return false;
+  }
+  static constexpr bool renames = (renames_for<Bindings>() || ...);
+  template <std::size_t N>
+  static constexpr void note_kind(auto& kinds) noexcept {
+    if constexpr (renames_for<nth_binding<N>>()) kinds[accesses_before(N)] = nth_binding<N>::kind();
+  }
+  static constexpr auto kinds_ = [] {
+    std::array<const sched::version_kind*, renames ? object_count : 1> kinds{};
+    (note_kind<I>(kinds), ...);
+    return kinds;
+  }();
   static constexpr sched::descriptor what_{&run_,
                                            &drop_,
                                            modes_.data(),
@@ -216,7 +233,8 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
                                            (Bindings::plain && ...),
                                            (Bindings::lasting && ...),
                                            has_more ? &more_ : nullptr,
-                                           part_count != 0 ? &fold_ : nullptr};
+                                           part_count != 0 ? &fold_ : nullptr,
+                                           renames ? kinds_.data() : nullptr};
 
   void* objects_[object_count != 0 ? object_count : 1];
   union {

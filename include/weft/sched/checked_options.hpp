@@ -11,7 +11,7 @@ namespace weft::sched {
 
 /// Limits of the options; what lies beyond is a slip, not a wish.
 struct option_limits {
-  static constexpr unsigned workers = 4096, surplus = 1u << 20, cap = 1u << 30;
+  static constexpr unsigned workers = 4096, surplus = 1u << 20, cap = 1u << 30, versions = 1u << 10;
   static constexpr std::size_t least_stack = context::stack::minimum, most_stack = std::size_t{1} << 32;
   static constexpr std::chrono::microseconds spin{10'000'000};
 };
@@ -29,6 +29,8 @@ inline runtime_options checked_options(runtime_options o) {
   if (auto v = base::environment_unsigned("WEFT_SURPLUS", 0, limits::surplus))
     o.surplus = static_cast<unsigned>(*v);
   if (auto v = base::environment_unsigned("WEFT_CAP", 1, limits::cap)) o.cap = static_cast<unsigned>(*v);
+  if (auto v = base::environment_unsigned("WEFT_VERSIONS", 1, limits::versions))
+    o.versions = static_cast<unsigned>(*v);
   if (auto v = base::environment_microseconds("WEFT_SPIN_US", std::chrono::microseconds(0), limits::spin))
     o.spin = *v;
 
@@ -44,6 +46,8 @@ inline runtime_options checked_options(runtime_options o) {
       "from " + std::to_string(limits::least_stack) + " to " + std::to_string(limits::most_stack) + " bytes");
   refuse_unless(o.surplus <= limits::surplus, "surplus", "at most " + std::to_string(limits::surplus));
   refuse_unless(o.cap >= 1 && o.cap <= limits::cap, "cap", "from 1 to " + std::to_string(limits::cap));
+  refuse_unless(o.versions >= 1 && o.versions <= limits::versions, "versions",
+                "from 1 to " + std::to_string(limits::versions));
   refuse_unless(o.spin.count() >= 0 && o.spin <= limits::spin, "spin",
                 "from 0 to " + std::to_string(limits::spin.count()) + " microseconds");
   if (o.workers == 0) o.workers = base::usable_cpus();

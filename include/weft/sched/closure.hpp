@@ -38,6 +38,8 @@ struct descriptor {
   /// Folds a contribution that was made apart into its object; `all_parts`: destroys the arguments, after
   /// that. Null: there are no contributions.
   void (*fold)(closure&, std::uint32_t part) = nullptr;
+  /// For each of the objects: how to rename it for this task; or null. Null: none of them is renamed.
+  const version_kind* const* kinds = nullptr;
 };
 
 /// created: nobody started it. stolen: a thief runs it. awaited: a thief runs it and a strand waits for that.
@@ -50,7 +52,9 @@ enum class closure_state : std::uint8_t { created, stolen, awaited, noted, done,
 ///
 /// Who may touch it when:
 ///  1. Until it is linked into its frame, the forking worker alone.
-///  2. Afterwards `what`, `objects()` and the arguments are constant until the task is claimed; `next` is
+///  ///  2. Afterwards `what`, `objects()` and the arguments are constant until the task is claimed (who runs
+///  a node
+///     of a graph first puts addresses of versions there, see `object`); `next` is
 ///  written
 ///     once, by the forking worker, with release, and read with acquire.
 ///  3. The owner of the strand claims it by storing frame::current; a thief, alone inside the strand, by
@@ -76,6 +80,9 @@ struct closure {
   /// The addresses of the objects accessed; they identify the data for conflict detection. They follow the
   /// record.
   void* const* objects() const noexcept { return reinterpret_cast<void* const*>(this + 1); }
+
+  /// One of them, where somebody may just be redirecting the closure to a version of it.
+  const void* object(std::size_t i) const noexcept { return base::racy_load(objects() + i); }
 
   /// Stores the exception of a closure that is about to be failed.
   void set_failure(std::exception_ptr e) noexcept { std::construct_at(&failure_, std::move(e)); }

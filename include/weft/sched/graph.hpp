@@ -46,9 +46,10 @@ class graph {
   graph& operator=(const graph&) = delete;
 
   /// Begins the graph of a frame. `from`: the closure that the owner is at, null if its body still forks.
-  /// *Throws*: std::bad_alloc; then it is not in use.
-  void begin(strand& s, frame& f, closure* from, int priority) {
+  /// `versions`: how many an object may have. *Throws*: std::bad_alloc; then it is not in use.
+  void begin(strand& s, frame& f, closure* from, int priority, unsigned versions = 1) {
     clear();
+    order_.versions().begin(versions);
     base_priority_ = priority;
     cursor_ = &f.first;
     try {
@@ -79,9 +80,20 @@ class graph {
 
   /// Visits closures until `wanted` nodes are ready or `budget` have been visited.
   void look_ahead(std::size_t wanted, std::size_t budget) noexcept {
-    while (ready_.size() < wanted && budget-- != 0 && visit_next()) {
+    while (!coming_home_ && ready_.size() < wanted && budget-- != 0 && visit_next()) {
     }
   }
+  /// Whether the values of renamed objects have to come home now. Then nothing is visited until they have.
+  bool must_come_home() noexcept { return coming_home_ = unended_ == 0 && order_.versions().any(); }
+  /// Moves them; by the owner. *Requires*: the door is open.
+  void come_home() noexcept {
+    order_.versions().come_home(failed_at_);
+    const std::lock_guard hold(door);
+    forget();
+    coming_home_ = false;
+  }
+  std::uint64_t renames() noexcept { return order_.versions().renames(); }
+  std::uint64_t folds() const noexcept { return folds_; }
   /// Whether all closures linked so far have ended.
   bool all_ended() const noexcept { return unended_ == 0 && unvisited() == nullptr; }
   std::size_t ready() const noexcept { return ready_.size(); }
@@ -162,6 +174,7 @@ class graph {
         }
         door.lock();
         if (thrown) fail(n.index, std::move(thrown));
+        folds_ += counts;
         e.first_part = p.next;
         if (e.first_part == nullptr) e.last_part = nullptr;
         if (--n.unfolded != 0) continue;
@@ -225,6 +238,7 @@ class graph {
     failed_at_ = none;
     error_ = nullptr;
     next_index_ = 1;
+    folds_ = 0;
     unended_ = 0;
     foreign_.clear();
     raised_.clear();
@@ -346,6 +360,8 @@ class graph {
   std::size_t unended_ = 0;  // nodes of visited closures
   int base_priority_ = 0;
   bool stuck_ = false;
+  bool coming_home_ = false;
+  std::uint64_t folds_ = 0;
   ready_list ready_;
   ready_list local_;
   std::vector<closure*> raised_;      // visited when they had failed already; they keep their exceptions

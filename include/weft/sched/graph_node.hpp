@@ -38,7 +38,40 @@ struct graph_claim {
   graph_claim* next;
 };
 
-/// *Thread safety*: everything under the lock of the graph; `task` is constant.
+/// A version of an object: memory, and whose value is there. Those of one object form a ring.
+struct graph_version {
+  void* place;
+  const version_kind* kind;
+  graph_version* next = nullptr;  ///< in the ring
+  graph_node* writer = nullptr;   ///< null: the value from before
+  graph_node* users = nullptr;    ///< ends when nobody needs the value any more; null: it is the current one
+  bool made = false;              ///< an object is there
+  bool overwritten = false;       ///< used by come_home
+};
+
+/// One step in the history of an object.
+struct graph_renaming {
+  graph_version* version;
+  graph_node* writer;
+  graph_renaming* before;
+};
+
+/// An object that has been renamed: its own memory, which is one of its versions, and its history.
+struct renamed_object {
+  graph_version home;
+  graph_renaming* newest = nullptr;
+  renamed_object* next = nullptr;
+};
+
+/// Tells a task in which version it finds an object.
+struct graph_redirection {
+  void* place;  ///< where its closure keeps the address
+  graph_version* version;
+  graph_redirection* next;
+};
+
+/// *Thread safety*: everything under the lock of the graph; `task` is constant, and so are `parts` and
+/// `redirections` once the node is ready.
 struct graph_node {
   closure* task;        ///< null: a join of many
   std::uint32_t index;  ///< in reference order
@@ -53,7 +86,19 @@ struct graph_node {
   graph_node* next = nullptr;  ///< in a list of ready, blocked, taken or finished nodes
   graph_part* parts = nullptr;
   graph_claim* claims = nullptr;
+  graph_redirection* redirections = nullptr;
 };
+
+/// To be called by whoever is about to run the node's task.
+inline void prepare(const graph_node& n) noexcept {
+  n.task->apart = n.parts != nullptr;
+  for (const graph_redirection* r = n.redirections; r != nullptr; r = r->next) {
+    graph_version& v = *r->version;
+    if (!v.made) v.kind->construct(v.place);
+    v.made = true;
+    base::racy_store(r->place, v.place);
+  }
+}
 
 /// How the tasks that share an object at the moment do so.
 enum class sharing : std::uint8_t { none, reading, contributing, commuting, alone };
@@ -64,7 +109,9 @@ struct graph_entry {
   bool busy = false;                ///< one of the commuting tasks runs
   bool folding = false;             ///< somebody folds contributions
   const void* operation = nullptr;  ///< of the contributions
-  graph_node* gate = nullptr;       ///< what the members wait for
+  renamed_object* renamed = nullptr;
+  graph_version* version = nullptr;  ///< where tasks find a renamed object
+  graph_node* gate = nullptr;        ///< what the members wait for
   graph_member* members = nullptr;
   graph_node* blocked = nullptr;     ///< commuting tasks that are ready but for their turn
   graph_part* first_part = nullptr;  ///< contributions in reference order

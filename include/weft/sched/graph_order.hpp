@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/sched/graph_table.hpp>
+#include <weft/sched/graph_versions.hpp>
 
 #include <iterator>
 
@@ -29,7 +30,10 @@ class graph_order final : private access_visitor {
         return *node_;
       }
       for (std::size_t i = 0; i < c.what->objects; ++i)
-        add({.object = c.objects()[i], .mode = c.what->modes[i]});
+        add({.object = c.objects()[i],
+             .mode = c.what->modes[i],
+             .place = const_cast<void**>(c.objects() + i),
+             .kind = c.what->kinds != nullptr ? c.what->kinds[i] : nullptr});
       if (c.what->more != nullptr) c.what->more(c, *this);
     } catch (...) {
       node_->running = true;  // or those it was to wait for would make it ready
@@ -37,9 +41,12 @@ class graph_order final : private access_visitor {
     }
     return *node_;
   }
-  /// Forgets all nodes and objects.
+  /// The versions of renamed objects.
+  graph_versions& versions() noexcept { return versions_; }
+  /// Forgets all nodes and objects, and frees versions.
   void clear() noexcept {
     barrier_ = nullptr;
+    versions_.free();
     table_.clear();
     memory_.release_to(arena_mark{});
   }
@@ -89,7 +96,9 @@ class graph_order final : private access_visitor {
       wait_for(n, e.gate);
     } else {
       graph_member* const m = make(graph_member{&n, nullptr});
-      graph_node* const gate = join_members(e, n);
+      graph_node* gate = join_members(e, n);
+      if (gate != nullptr && a.kind != nullptr && !twice && !n.running)
+        gate = versions_.renew(e, a, n, gate, memory_);
       wait_for(n, gate);
       e.gate = gate;
       e.kind = kind;
@@ -97,6 +106,8 @@ class graph_order final : private access_visitor {
       e.members = m;
     }
     if (kind == sharing::commuting) n.claims = make(graph_claim{&e, n.claims});
+    if (e.version != nullptr && e.version->place != a.object && a.place != nullptr)
+      n.redirections = make(graph_redirection{a.place, e.version, n.redirections});
   }
   /// Notes a contribution, to be folded behind the earlier ones of the entry.
   void contribute(graph_entry& e, const access& a) {
@@ -135,6 +146,7 @@ class graph_order final : private access_visitor {
   graph_node* barrier_ = nullptr;  // nobody knows what it accesses: all later ones wait for it
   graph_table table_;
   arena memory_;
+  graph_versions versions_;
 };
 
 }  // namespace weft::sched

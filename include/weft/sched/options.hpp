@@ -15,6 +15,7 @@ struct runtime_options {
   unsigned surplus = 4;  ///< WEFT_SURPLUS: stealable closures a worker keeps (at least 1 unless it is alone)
                          ///< before it runs tasks inside fork
   unsigned cap = 1u << 14;              ///< WEFT_CAP: tasks that a strand keeps before fork runs some of them
+  unsigned versions = 4;                ///< WEFT_VERSIONS: most versions of one object; 1: none is renamed
   std::chrono::microseconds spin{100};  ///< WEFT_SPIN_US: how long an idle worker searches before it sleeps
 };
 

@@ -113,7 +113,7 @@ inline bool seems_ready(const frame& f, const closure& c) noexcept {
     if (!e->what->plain) return false;
     for (unsigned i = 0; i < c.what->objects; ++i)
       for (unsigned j = 0; j < e->what->objects; ++j)
-        if (c.objects()[i] == e->objects()[j] && conflict(e->what->modes[j], c.what->modes[i])) return false;
+        if (c.objects()[i] == e->object(j) && conflict(e->what->modes[j], c.what->modes[i])) return false;
   }
   return true;
 }
@@ -177,7 +177,7 @@ WEFT_COLD inline bool next_is_ready(const closure& c) noexcept {
   if (!n->what->plain || !c.what->plain) return false;
   for (unsigned i = 0; i < n->what->objects; ++i)
     for (unsigned j = 0; j < c.what->objects; ++j)
-      if (n->objects()[i] == c.objects()[j] && conflict(c.what->modes[j], n->what->modes[i])) return false;
+      if (n->object(i) == c.object(j) && conflict(c.what->modes[j], n->what->modes[i])) return false;
   return true;
 }
 

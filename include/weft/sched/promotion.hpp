@@ -51,7 +51,7 @@ inline bool worker::promote(strand& s, frame& f) noexcept {
   try {
     g = &home_->take_graph();
     const std::lock_guard hold(g->door);
-    g->begin(s, f, from, inherited_priority(s, f));
+    g->begin(s, f, from, inherited_priority(s, f), home_->options.versions);
     const std::size_t enough = g->at != nullptr ? 1 : 2;
     g->look_ahead(enough, reach);
     g->update_hint();
@@ -91,6 +91,7 @@ inline strand* worker::draw_from_graphs(strand& s) noexcept {
       outer = g->outer.load(base::memory_order_acquire);
     }
     if (drawn != nullptr) {
+      prepare(*drawn->node);
       begin(*drawn);
       adopt(*drawn);
       return drawn;
@@ -133,7 +134,6 @@ inline strand* worker::draw_from(graph& g, strand& s) noexcept {
     thief->drawn = n->next;
     thief->finished = nullptr;
     thief->priority = n->priority;
-    n->task->apart = n->parts != nullptr;
     count(counter::steals);
     thief->root.current.store(n->task, base::memory_order_relaxed);     // published by the door in adopt
     engine::join_run(*thief, *s.run.load(base::memory_order_relaxed));  // constant while the frame is there
@@ -205,7 +205,7 @@ inline strand* worker::end_drawn(strand& s) noexcept {
   }
   s.node = n;
   s.priority = n->priority;
-  n->task->apart = n->parts != nullptr;
+  prepare(*n);
   count(counter::steals);
   s.root.current.store(n->task, base::memory_order_relaxed);  // thieves go by root.child
   begin(s);
@@ -255,7 +255,7 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, bool&
       f.close(cancellation());
     graph_entry* folds = nullptr;
     closure* dropped = nullptr;
-    bool ended = false, tiny = false;
+    bool ended = false, tiny = false, coming_home = false;
     {
       const std::lock_guard hold(g.door);
       g.entered = true;
@@ -274,7 +274,8 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, bool&
         g.finish(*n, folds);
       }
       if (g.mine_count != 0) g.judge_batch(g.mine_start, std::exchange(g.mine_count, 0));
-      if (folds == nullptr) {
+      coming_home = folds == nullptr && g.must_come_home();
+      if (folds == nullptr && !coming_home) {
         g.look_ahead(2 * g.batch, 2 * large_frame);
         graph_node* const n = g.take_for_owner();
         if (n != nullptr) {
@@ -289,14 +290,14 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, bool&
               g.mine_start = graph::clock::now();
             }
             g.mine = std::exchange(n->next, nullptr);
-            n->task->apart = n->parts != nullptr;
-            for (graph_node* m = g.mine; m != nullptr; m = m->next) m->task->apart = m->parts != nullptr;
           }
           base::owner_store(f.current, n->task);
         } else if (g.all_ended()) {
           if (g.failed()) f.close(g.take_error());
           remove_graph(s, g);  // thieves recognise by `owner` that it is over
           f.flags.fetch_or(frame::over, base::memory_order_relaxed);  // for the owner alone
+          s.executor->count(counter::renames, g.renames());
+          s.executor->count(counter::folds, g.folds());
           g.end();
           ended = true;
         }
@@ -307,6 +308,10 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, bool&
     if (ended) {
       s.executor->home().put_graph(g);
       return nullptr;
+    }
+    if (coming_home) {
+      g.come_home();
+      continue;
     }
     if (folds != nullptr) {
       g.fold(folds);
@@ -334,6 +339,7 @@ inline graph_outcome run_promoted(strand& s, frame& f, bool as_data) {
     bool aside = false;
     closure* const c = next_promoted(s, f, g, as_data, aside);
     if (c == nullptr) return aside ? graph_outcome::aside : graph_outcome::ended;
+    prepare(*g.at);
     enter(s, f, *c);
     run_body(s, *c);
     if (s.top != &f) return graph_outcome::opened;

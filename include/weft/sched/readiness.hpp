@@ -53,7 +53,8 @@ inline findings find_ready(strand& s, pending_rights& pending) {
       for (unsigned i = 0; i < c.what->objects; ++i) pending.add(c.objects()[i], c.what->modes[i]);
     };
     closure* c = f->current.load(memory_order_acquire);
-    bool whole = true;  // only rights on whole objects so far
+    bool whole = true;     // only rights on whole objects so far
+    bool renames = false;  // a task waits that need not in a graph
     if (c != nullptr) {
       // The owner is at c: running it, or waiting for the thief that does, or just past it. Its children have
       // their rights from it, so it stands in the way of later closures of this frame only.
@@ -83,8 +84,10 @@ inline findings find_ready(strand& s, pending_rights& pending) {
         found.ready = c;
       else
         wait_for(*c);
+      renames = renames || (!ready && c->what->kinds != nullptr);
     }
-    if (found.large == nullptr && (seen == large_frame || !whole)) found.large = f;
+    if (found.large == nullptr && (seen == large_frame || !whole || (renames && found.ready == nullptr)))
+      found.large = f;
   }
   return found;
 }

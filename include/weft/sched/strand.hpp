@@ -128,7 +128,7 @@ WEFT_COLD inline bool may_be_accessed(const strand& s, const void* object) noexc
   for (const closure* c = s.top->first.load(base::memory_order_relaxed); c != nullptr;
        c = c->next.load(base::memory_order_relaxed))
     for (std::size_t i = 0; i < c->what->objects; ++i)
-      if (c->objects()[i] == object) return true;
+      if (c->object(i) == object) return true;
   return false;
 }
 
