@@ -81,6 +81,7 @@ void run_block(std::uint64_t first, std::uint64_t count, result& r) {
       r.sum.deferred += c.deferred;
       r.sum.steals += c.steals;
       r.sum.promotions += c.promotions;
+      r.sum.demotions += c.demotions;
       r.sum.capped += c.capped;
       r.sum.parkings += c.parkings;
       r.sum.suspensions += c.suspensions;
@@ -104,6 +105,7 @@ TEST_CASE("random programs over all access modes give what the serial program gi
   print("deferred", r.sum.deferred);
   print("steals", r.sum.steals);
   print("promotions", r.sum.promotions);
+  print("demotions", r.sum.demotions);
   print("capped", r.sum.capped);
   print("parkings", r.sum.parkings);
   print("suspensions", r.sum.suspensions);

@@ -24,7 +24,9 @@ inline constexpr unsigned large_frame = WEFT_LARGE_FRAME;
 ///  they
 ///     are alone inside the strand (strand::door, and for a running strand the entry protocol).
 ///  3. `link`, `failing`, `objects` and the exception behind `closed` belong to the owner of the strand.
-///  4. `scan`, `attempts` belong to the thief that holds strand::door; it also sets `promoted`.
+///  4. `scan`, `attempts` belong to the thief that holds strand::door; it also sets `promoted`, which the
+///  owner
+///     clears.
 ///  5. The memory of a frame and its closures is reused only after the owner has looked at strand::attention.
 struct frame {
   /// closed: a closure ended with an exception, all later ones are dropped. promoted: it is executed by a
