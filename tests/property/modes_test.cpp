@@ -83,6 +83,7 @@ void run_block(std::uint64_t first, std::uint64_t count, result& r) {
       r.sum.promotions += c.promotions;
       r.sum.folds += c.folds;
       r.sum.renames += c.renames;
+      r.sum.demotions += c.demotions;
       r.sum.capped += c.capped;
       r.sum.parkings += c.parkings;
       r.sum.suspensions += c.suspensions;
@@ -108,6 +109,7 @@ TEST_CASE("random programs over all access modes give what the serial program gi
   print("promotions", r.sum.promotions);
   print("folds", r.sum.folds);
   print("renames", r.sum.renames);
+  print("demotions", r.sum.demotions);
   print("capped", r.sum.capped);
   print("parkings", r.sum.parkings);
   print("suspensions", r.sum.suspensions);

@@ -44,6 +44,7 @@ void add(weft::counters& sum, const weft::counters& c) {
   sum.inlined += c.inlined;
   sum.steals += c.steals;
   sum.promotions += c.promotions;
+  sum.demotions += c.demotions;
   sum.capped += c.capped;
   sum.parkings += c.parkings;
   sum.suspensions += c.suspensions;
@@ -102,12 +103,13 @@ TEST_CASE("random programs give what the serial program gives") {
   if (!r.failure.empty()) fail_with(r.failure);
   std::printf(
       "%llu runs compared, %llu with an exception; deferred %llu, inlined %llu, steals %llu, parkings %llu, "
-      "suspensions %llu, dropped %llu, promotions %llu, capped %llu\n",
+      "suspensions %llu, dropped %llu, promotions %llu, demotions %llu, capped %llu\n",
       static_cast<unsigned long long>(r.compared), static_cast<unsigned long long>(r.threw),
       static_cast<unsigned long long>(r.sum.deferred), static_cast<unsigned long long>(r.sum.inlined),
       static_cast<unsigned long long>(r.sum.steals), static_cast<unsigned long long>(r.sum.parkings),
       static_cast<unsigned long long>(r.sum.suspensions), static_cast<unsigned long long>(r.sum.dropped),
-      static_cast<unsigned long long>(r.sum.promotions), static_cast<unsigned long long>(r.sum.capped));
+      static_cast<unsigned long long>(r.sum.promotions), static_cast<unsigned long long>(r.sum.demotions),
+      static_cast<unsigned long long>(r.sum.capped));
   CHECK(r.compared >= programs() * 6);
   CHECK(r.threw > 0);
   CHECK(r.sum.deferred > 0);

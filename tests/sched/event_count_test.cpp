@@ -7,6 +7,7 @@
 #include <weft/sched/run_state.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -151,4 +152,26 @@ TEST_CASE("the end of a run hands over the strand that waits for it") {
   late.finished = weft::sched::run_state::awaited;
   CHECK(late.finish() == caller);
   CHECK(late.finished == weft::sched::run_state::ended);
+}
+
+TEST_CASE("a wait with an end ends with it, or with a notification") {
+  using clock = std::chrono::steady_clock;
+  event_count e;
+  const auto end = clock::now() + std::chrono::milliseconds(2);
+  e.wait_until(e.prepare(), end);
+  CHECK(clock::now() >= end);
+  CHECK_FALSE(e.any_waiting());
+  e.wait_until(e.prepare(), clock::now() - std::chrono::hours(1));
+  CHECK_FALSE(e.any_waiting());
+  const std::uint32_t key = e.prepare();
+  e.notify_one();
+  e.wait_until(key, clock::time_point::max());
+  CHECK_FALSE(e.any_waiting());
+  std::thread other([&e] {
+    while (!e.any_waiting()) std::this_thread::yield();
+    e.notify_one();
+  });
+  e.wait_until(e.prepare(), clock::now() + std::chrono::hours(1));
+  other.join();
+  CHECK_FALSE(e.any_waiting());
 }

@@ -1158,3 +1158,92 @@ TEST_CASE("a graph that is given up frees versions that were never used") {
   CHECK(number::alive == 1);
   CHECK(x.value == 3);
 }
+
+TEST_CASE("a graph of tiny tasks burdens its owner") {
+  using clock = graph::clock;
+  constexpr unsigned many = weft::sched::large_frame;
+  constexpr std::uint32_t short_tasks =
+      1'000'000'000;  // whatever passes in this test, it is little for so many
+  const auto ages_ago = [] { return clock::now() - std::chrono::hours(1); };
+  execution e;
+  const closure& first = e.add();
+  const closure& second = e.add();
+  e.begin();
+  CHECK_FALSE(e.g.burdens());
+  CHECK_FALSE(e.g.tiny());
+  e.g.judge_batch(clock::now(), short_tasks, false);  // what thieves find says nothing of the owner's own
+  CHECK_FALSE(e.g.burdens());
+  e.g.judge_batch(clock::now(), short_tasks, true);
+  CHECK(e.g.burdens());
+  e.g.judge_batch(ages_ago(), many, false);  // but it may be worth their while
+  CHECK_FALSE(e.g.burdens());
+  CHECK_FALSE(e.g.tiny());
+  e.g.judge_batch(clock::now(), short_tasks, true);
+  CHECK(e.g.burdens());
+
+  CHECK(e.g.all_behind() == nullptr);
+  e.take();
+  e.take();
+  e.end(second);
+  CHECK(e.g.all_behind() == nullptr);
+  e.end(first);
+  CHECK(e.g.all_behind() == &second);
+}
+
+TEST_CASE("a graph with priorities is no burden, nor is one with a failure") {
+  constexpr std::uint32_t short_tasks = 1'000'000'000;
+  execution e;
+  e.add();
+  e.begin();
+  e.g.judge_batch(graph::clock::now(), short_tasks, true);
+  CHECK(e.g.burdens());
+  e.add({}, {}, {.priority = 1});
+  e.visit_all();
+  CHECK_FALSE(e.g.burdens());
+
+  execution f;
+  const closure& failing = f.add();
+  f.begin();
+  f.g.judge_batch(graph::clock::now(), short_tasks, true);
+  f.take();
+  f.fail(failing, 1);
+  CHECK_FALSE(f.g.burdens());
+}
+
+TEST_CASE("a graph may begin behind what an earlier one has ended") {
+  execution e;
+  closure& before = e.add({writes(e.a)});
+  const closure& next = e.add({writes(e.a)});
+  set(before, closure_state::done);
+  e.g.begin(e, *e.top, &before, 0);
+  e.visit_all();
+  CHECK(e.g.at == nullptr);
+  CHECK(e.take_all() == tasks{&next});
+}
+
+TEST_CASE("a rest grows from time to time, until a theft was worth it") {
+  using weft::sched::first_rest;
+  using clock = weft::sched::deadline::clock;
+  weft::sched::rest r;
+  const weft::sched::frame below, other;
+  CHECK_FALSE(r.any());
+  CHECK_FALSE(r.covers(below));
+  const auto length = [&] {
+    const auto before = clock::now();
+    r.begin(below);
+    return r.last() - before;
+  };
+  CHECK(length() >= first_rest);
+  CHECK(r.any());
+  CHECK(length() >= 2 * first_rest);
+  CHECK(length() >= 4 * first_rest);
+  for (int i = 0; i < 20; ++i) length();
+  CHECK_FALSE(r.covers(other));
+  const auto now = clock::now();
+  CHECK(r.last() <= now + 32 * first_rest);
+  r.end();
+  CHECK_FALSE(r.any());
+  CHECK_FALSE(r.covers(below));
+  r.begin(below);
+  CHECK(r.last() <= clock::now() + first_rest);
+}

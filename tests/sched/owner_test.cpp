@@ -601,6 +601,47 @@ TEST_CASE("the closure at which the owner was when the frame was promoted is end
   CHECK(e.log == numbers{1});
 }
 
+TEST_CASE("behind what a graph has ended the owner goes on in the ordinary way") {
+  using weft::sched::graph_outcome;
+  execution e;
+  closure& first = e.fork(1);
+  closure& second = e.fork(2);
+  e.fork(3, [&e] { e.fork(4); });
+  e.fork(5);
+  frame& f = *e.top;
+  f.flags.fetch_or(frame::promoted);
+  worker.run_promoted = [&](strand& s, frame& g, bool) {
+    for (closure* c : {&second, &first}) {  // as a graph may order them
+      weft::base::owner_store(g.current, c);
+      enter(s, g, *c);
+      run_body(s, *c);
+    }
+    set(second, closure_state::done);
+    weft::base::owner_store(g.current, &second);
+    g.flags.fetch_and(static_cast<std::uint8_t>(~frame::promoted));
+    return graph_outcome::left;
+  };
+  CHECK(e.drain_all());
+  CHECK(e.log == numbers{2, 1, 3, 4, 5});
+  CHECK_FALSE(e.pending());
+}
+
+TEST_CASE("a graph that was left at the end of its frame leaves nothing") {
+  execution e;
+  closure& only = e.fork(1);
+  only.what->drop(only);
+  frame& f = *e.top;
+  f.flags.fetch_or(frame::promoted);
+  worker.run_promoted = [&](strand&, frame& g, bool) {
+    weft::base::owner_store(g.current, &only);
+    g.flags.fetch_and(static_cast<std::uint8_t>(~frame::promoted));
+    return weft::sched::graph_outcome::left;
+  };
+  CHECK(e.drain_all());
+  CHECK(e.log.empty());
+  CHECK_FALSE(e.pending());
+}
+
 TEST_CASE("a strand may be put aside as data in a promoted frame") {
   execution e;
   closure& only = e.fork(1);

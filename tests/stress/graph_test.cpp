@@ -33,19 +33,21 @@ std::size_t scaled(std::size_t n) { return n / weft_test::scale(); }
 
 /// What the runtimes of a test have done together.
 struct totals {
-  std::uint64_t promotions = 0, capped = 0, steals = 0, parkings = 0, suspensions = 0;
+  std::uint64_t promotions = 0, demotions = 0, capped = 0, steals = 0, parkings = 0, suspensions = 0;
   void add(const weft::counters& c) {
     promotions += c.promotions;
+    demotions += c.demotions;
     capped += c.capped;
     steals += c.steals;
     parkings += c.parkings;
     suspensions += c.suspensions;
   }
   void print(const char* name) const {
-    std::printf("%s: promotions %llu, capped %llu, steals %llu, parkings %llu, suspensions %llu\n", name,
-                static_cast<unsigned long long>(promotions), static_cast<unsigned long long>(capped),
-                static_cast<unsigned long long>(steals), static_cast<unsigned long long>(parkings),
-                static_cast<unsigned long long>(suspensions));
+    std::printf(
+        "%s: promotions %llu, demotions %llu, capped %llu, steals %llu, parkings %llu, suspensions %llu\n",
+        name, static_cast<unsigned long long>(promotions), static_cast<unsigned long long>(demotions),
+        static_cast<unsigned long long>(capped), static_cast<unsigned long long>(steals),
+        static_cast<unsigned long long>(parkings), static_cast<unsigned long long>(suspensions));
   }
 };
 

@@ -55,6 +55,16 @@
 #define WEFT_LARGE_FRAME 64
 #endif
 
+/// Tasks shorter than this are left to the worker that forked them (measured:
+/// docs/development/decisions.md); large values are for tests.
+#ifndef WEFT_TINY_TASK_NS
+#define WEFT_TINY_TASK_NS 200
+#endif
+/// For how long at first; small values are for tests.
+#ifndef WEFT_REST_US
+#define WEFT_REST_US 50
+#endif
+
 /// Yields the processor at marked points, so that few cores show many schedules; for tests only.
 #ifndef WEFT_TEST_YIELDS
 #define WEFT_TEST_YIELDS 0

@@ -6,16 +6,19 @@
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <climits>
 #include <cstdint>
 
 namespace weft::base {
 
-/// Blocks while `word` holds `seen`; may return early.
-inline void futex_wait(atomic<std::uint32_t>& word, std::uint32_t seen) noexcept {
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
+/// Blocks while `word` holds `seen`, at most for `limit` if there is one; may return early.
+inline void futex_wait(atomic<std::uint32_t>& word, std::uint32_t seen,
+                       const timespec* limit = nullptr) noexcept {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, seen, limit, nullptr, 0);
 }
 
 /// Wakes at most `count` threads blocked on `word`.
@@ -41,6 +44,17 @@ class event_count {
   /// Sleeps until a notification later than prepare(). *Requires*: prepare() returned `key`.
   void wait(std::uint32_t key) noexcept {
     while (epoch_.load(memory_order_acquire) == key) futex_wait(epoch_, key);  // pairs with notify's release
+    waiters_.fetch_sub(1, memory_order_seq_cst);
+  }
+  /// The same, at most until `end`.
+  void wait_until(std::uint32_t key, std::chrono::steady_clock::time_point end) noexcept {
+    while (epoch_.load(memory_order_acquire) == key) {  // as in wait
+      const std::chrono::nanoseconds left = end - std::chrono::steady_clock::now();
+      if (left.count() <= 0) break;
+      const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+      const timespec limit{seconds.count(), (left - seconds).count()};
+      futex_wait(epoch_, key, &limit);
+    }
     waiters_.fetch_sub(1, memory_order_seq_cst);
   }
   /// Whether somebody sleeps or is about to. *Requires*: the work was published by owner_store or stronger.

@@ -17,6 +17,7 @@ struct counters {
   std::uint64_t steals = 0;      ///< closures taken by thieves
   std::uint64_t capped = 0;      ///< times fork ran tasks because the cap was reached
   std::uint64_t promotions = 0;  ///< frames that became graphs
+  std::uint64_t demotions = 0;   ///< of these, how many were left to their owners again
   std::uint64_t folds = 0;       ///< contributions that were made apart and folded into their objects
   std::uint64_t renames = 0;     ///< times a write got a version of its object for its own
   std::uint64_t steal_attempts = 0;    ///< times a thief went into a strand
@@ -40,6 +41,7 @@ struct worker_counters {
     steals,
     capped,
     promotions,
+    demotions,
     folds,
     renames,
     steal_attempts,
@@ -64,6 +66,7 @@ struct worker_counters {
     sum.steals += get(steals);
     sum.capped += get(capped);
     sum.promotions += get(promotions);
+    sum.demotions += get(demotions);
     sum.folds += get(folds);
     sum.renames += get(renames);
     sum.steal_attempts += get(steal_attempts);

@@ -103,6 +103,7 @@ class engine {
   base::atomic<bool> closing{false};
   alignas(64) base::atomic<unsigned> searching{
       0};                               ///< workers awake without work; they make further wakes needless
+  base::atomic<unsigned> napping{0};    ///< workers that left tiny tasks alone and look again soon
   base::atomic<unsigned> fruitless{0};  ///< wakes in a row that found nothing
   base::atomic<unsigned> visitors{0};   ///< workers of other engines that hand a caller back
   std::vector<std::unique_ptr<worker>> workers;

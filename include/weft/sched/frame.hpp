@@ -12,6 +12,9 @@ namespace weft::sched {
 /// An exception or none; unlike std::exception_ptr, empty at no cost and in constant expressions.
 using late_exception = std::optional<std::exception_ptr>;
 
+/// See WEFT_LARGE_FRAME.
+inline constexpr unsigned large_frame = WEFT_LARGE_FRAME;
+
 /// One frame. It is opened by the first deferred fork of a body, closed when its last closure has ended.
 ///
 /// Who may touch it when:
@@ -21,12 +24,14 @@ using late_exception = std::optional<std::exception_ptr>;
 ///  they
 ///     are alone inside the strand (strand::door, and for a running strand the entry protocol).
 ///  3. `link`, `failing`, `objects` and the exception behind `closed` belong to the owner of the strand.
-///  4. `scan`, `attempts` belong to the thief that holds strand::door; it also sets `promoted`.
+///  4. `scan`, `attempts` belong to the thief that holds strand::door; it also sets `promoted`, which the
+///  owner
+///     clears.
 ///  5. The memory of a frame and its closures is reused only after the owner has looked at strand::attention.
 struct frame {
   /// closed: a closure ended with an exception, all later ones are dropped. promoted: it is executed by a
-  /// graph, and closed to thieves who come in the ordinary way. over: that graph has ended, and so has the
-  /// frame.
+  /// graph, and closed to thieves who come in the ordinary way; cleared when the graph leaves the rest to the
+  /// owner. over: the graph has ended, and so has the frame.
   enum flag : std::uint8_t { closed = 1, promoted = 2, over = 4 };
 
   constexpr frame() noexcept {}

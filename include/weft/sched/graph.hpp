@@ -7,13 +7,12 @@
 #include <weft/sched/frame.hpp>
 #include <weft/sched/graph_order.hpp>
 #include <weft/sched/ready_list.hpp>
+#include <weft/sched/strand.hpp>
 
 #include <chrono>
 #include <mutex>
 
 namespace weft::sched {
-
-struct strand;
 
 /// The graph of a promoted frame (sched/README.md, "Large frames"). It belongs to its engine and is never
 /// freed before that, so a stale pointer to one is harmless.
@@ -21,19 +20,20 @@ struct strand;
 /// Who may touch it when:
 ///  1. Under `door`: everything but the following.
 ///  2. `mine`, `mine_count`, `mine_start`, `done`, `entered` belong to the owner of the strand.
-///  3. `may_take` is a hint that anybody may read.
+///  3. `may_take` and `tiny_until` are hints that anybody may read; so is `owner`, outside the door.
 class graph {
  public:
   using clock = std::chrono::steady_clock;
 
   base::spin_lock door;
-  frame* home = nullptr;                ///< null: not in use
-  strand* owner = nullptr;              ///< whose frame it is
-  base::atomic<graph*> outer{nullptr};  ///< the next one in the list strand::graphs
-  strand* waiter = nullptr;             ///< the owner, while it waits for something to do
-  std::uint32_t batch = 1;              ///< how many ready nodes a worker takes at once
-  graph_node* at = nullptr;             ///< what the owner executes
+  frame* home = nullptr;                 ///< null: not in use
+  base::atomic<strand*> owner{nullptr};  ///< whose frame it is
+  base::atomic<graph*> outer{nullptr};   ///< the next one in the list strand::graphs
+  strand* waiter = nullptr;              ///< the owner, while it waits for something to do
+  std::uint32_t batch = 1;               ///< how many ready nodes a worker takes at once
+  graph_node* at = nullptr;              ///< what the owner executes
   base::atomic<bool> may_take{false};
+  deadline tiny_until;  ///< when thieves look again at what is too short for them
 
   bool entered = false;            ///< the owner executes this frame by its graph
   graph_node* mine = nullptr;      ///< taken by the owner, not begun
@@ -55,7 +55,10 @@ class graph {
     try {
       local_.expect(0);  // for begin_anew
       if (from != nullptr) {
-        at = &visit(*from, true);
+        // Acquire pairs with the exchange of the thief that ended it. What an earlier graph has ended (see
+        // burdens) is in nobody's way.
+        if (from->state.load(base::memory_order_acquire) != closure_state::done) at = &visit(*from, true);
+        last_ = from;
         cursor_ = &from->next;
       }
     } catch (...) {
@@ -63,7 +66,7 @@ class graph {
       throw;
     }
     home = &f;
-    owner = &s;
+    owner.store(&s, base::memory_order_relaxed);  // under the door, as all of it
   }
   /// Ends it. *Requires*: all_ended().
   void end() noexcept {
@@ -73,7 +76,7 @@ class graph {
   /// Ends it as if it had never begun. *Requires*: can_be_given_up(), nothing was taken.
   void give_up() noexcept {
     home = nullptr;
-    owner = nullptr;
+    owner.store(nullptr, base::memory_order_relaxed);
     clear();
   }
   bool can_be_given_up() const noexcept { return foreign_.empty(); }
@@ -201,23 +204,32 @@ class graph {
   }
   /// Learns from a batch of `count` tasks that began at `start`: workers take more at once where tasks are
   /// short, and thieves leave a graph alone whose tasks are shorter than their way from one cache to another.
-  void judge_batch(clock::time_point start, std::uint32_t count) noexcept {
-    constexpr std::chrono::nanoseconds short_batch(5'000), long_batch(20'000), tiny_task(200), fair_task(400),
-        rest(50'000);
-    const auto took = clock::now() - start;
+  void judge_batch(clock::time_point start, std::uint32_t count, bool by_owner) noexcept {
+    constexpr std::chrono::nanoseconds short_batch(5'000), long_batch(20'000);
+    const auto now = clock::now();
+    const auto took = now - start;
     if (took < short_batch && batch < 64)
       batch *= 2;
     else if (took > long_batch && batch > 1)
       batch /= 2;
-    if (took < tiny_task * count)
-      tiny_until_ = clock::now() + rest;
-    else if (took > fair_task * count)
-      tiny_until_ = {};
+    if (took < tiny_task * count) {
+      tiny_until.set(now + first_rest);
+      if (by_owner) tiny_in_a_row_ += count;
+    } else if (took > 2 * tiny_task * count) {
+      tiny_until.clear();
+      tiny_in_a_row_ = 0;
+      owner.load(base::memory_order_relaxed)->left_alone.end();
+    }
   }
   /// Whether thieves should leave it to the owner, who is at it.
-  bool tiny() const noexcept {
-    return waiter == nullptr && tiny_until_ != clock::time_point{} && clock::now() < tiny_until_;
+  bool tiny() const noexcept { return waiter == nullptr && tiny_until.lies_ahead(); }
+  /// Whether the owner does better without it: tasks are tiny, and no order but the reference order was asked
+  /// for.
+  bool burdens() const noexcept {
+    return tiny_in_a_row_ >= large_frame / 2 && !failed() && ready_.levels() <= 1 && local_.levels() <= 1;
   }
+  /// *Returns*: the last closure visited, if all of them have ended; else null.
+  closure* all_behind() const noexcept { return unended_ == 0 ? last_ : nullptr; }
   /// To be called before the door is opened.
   void update_hint() noexcept {
     may_take.store(ready_.size() != 0 && !failed(), base::memory_order_relaxed);  // a hint
@@ -234,7 +246,9 @@ class graph {
     entered = false;
     batch = 1;
     mine_count = 0;
-    tiny_until_ = {};
+    tiny_until.clear();
+    tiny_in_a_row_ = 0;
+    last_ = nullptr;
     failed_at_ = none;
     error_ = nullptr;
     next_index_ = 1;
@@ -257,6 +271,7 @@ class graph {
     forget();
     if (ready_.size() + local_.size() == 0 && !visit_next() && stuck_) {
       closure& c = *unvisited();
+      last_ = &c;
       cursor_ = &c.next;
       stuck_ = false;
       last_resort_ = {.task = &c, .index = next_index_++};
@@ -296,6 +311,7 @@ class graph {
       stuck_ = true;  // the closure is visited again when everything before it has ended
       return false;
     }
+    last_ = c;
     cursor_ = &c->next;
     return true;
   }
@@ -352,7 +368,8 @@ class graph {
     }
   }
 
-  clock::time_point tiny_until_{};
+  std::uint32_t tiny_in_a_row_ = 0;           // tasks of the owner
+  closure* last_ = nullptr;                   // visited
   base::atomic<closure*>* cursor_ = nullptr;  // where the next closure to be visited is, or will be linked
   std::uint32_t next_index_ = 1;              // 0 is before all: a failure there drops every task
   std::uint32_t failed_at_ = none;

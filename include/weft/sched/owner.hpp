@@ -16,6 +16,7 @@ bool await(strand& s, closure& stolen, bool as_data);
 enum class graph_outcome : std::uint8_t {
   opened,  ///< a task has opened a frame above it
   ended,   ///< all its closures have ended
+  left,    ///< its owner goes on without the graph, behind frame::current
   aside,   ///< the strand waits as data: it is somebody else's
 };
 
@@ -261,6 +262,9 @@ inline bool drain(strand& s, frame* floor, bool as_data) {
         const graph_outcome o = run_promoted(s, *f, as_data);
         if (o == graph_outcome::aside) return false;
         if (o == graph_outcome::opened) c = begin_frame(s, *(f = s.top));
+        if (o != graph_outcome::left) continue;
+        // Relaxed, twice: the owner reads what it wrote itself.
+        c = f->current.load(base::memory_order_relaxed)->next.load(base::memory_order_relaxed);
         continue;
       }
       if (f->is(frame::closed)) [[unlikely]]

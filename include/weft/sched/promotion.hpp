@@ -58,6 +58,7 @@ inline bool worker::promote(strand& s, frame& f) noexcept {
     if (g->ready() < enough && g->can_be_given_up()) {
       g->give_up();
     } else {
+      f.attempts = 0;
       add_graph(s, *g);
       f.flags.fetch_or(frame::promoted, base::memory_order_release);
       count(counter::promotions);
@@ -75,20 +76,29 @@ inline bool comes_before_graph(strand& s, const frame& f, const closure& c) noex
   return !g.entered && g.at != nullptr && g.at->task == &c;
 }
 
-/// Tries all graphs of a strand, without its owner's help.
-inline strand* worker::draw_from_graphs(strand& s) noexcept {
-  for (graph* g = s.graphs.load(base::memory_order_acquire); g != nullptr;) {
-    graph* outer = nullptr;
+/// Notes that tiny tasks were left to their owner until then.
+inline void worker::look_again_at(deadline::clock::time_point t) noexcept {
+  look_again_ = std::min(look_again_, t);
+}
+
+/// Tries all graphs of a strand, without its owner's help. `running`: somebody executes it, and thieves leave
+/// tiny tasks alone.
+inline strand* worker::draw_from_graphs(strand& s, bool running) noexcept {
+  for (graph* g = s.graphs.load(base::memory_order_acquire); g != nullptr;
+       g = g->outer.load(base::memory_order_acquire)) {
+    // Hints, all of them: doors are for those who have something to do behind.
+    if (g->owner.load(base::memory_order_relaxed) != &s) return nullptr;  // it has ended meanwhile
+    if (!g->may_take.load(base::memory_order_relaxed) && !thorough_) continue;
+    if (running && g->tiny_until.lies_ahead()) {
+      look_again_at(g->tiny_until.get());
+      continue;
+    }
     strand* drawn = nullptr;
-    if (g->may_take.load(base::memory_order_relaxed) || thorough_) {  // a hint
+    {
       const std::lock_guard hold(g->door);
-      if (g->home == nullptr || g->owner != &s) return nullptr;  // it has ended meanwhile
-      if (!g->tiny()) drawn = draw_from(*g, s);
-      outer = g->outer.load(base::memory_order_acquire);
-    } else {
-      const std::lock_guard hold(g->door);
-      if (g->home == nullptr || g->owner != &s) return nullptr;
-      outer = g->outer.load(base::memory_order_acquire);
+      // Relaxed: all changes happen under the door.
+      if (g->home == nullptr || g->owner.load(base::memory_order_relaxed) != &s) return nullptr;
+      drawn = draw_from(*g, s);
     }
     if (drawn != nullptr) {
       prepare(*drawn->node);
@@ -96,7 +106,6 @@ inline strand* worker::draw_from_graphs(strand& s) noexcept {
       adopt(*drawn);
       return drawn;
     }
-    g = outer;
   }
   return nullptr;
 }
@@ -179,7 +188,7 @@ inline strand* worker::end_drawn(strand& s) noexcept {
       n = nullptr;
       if (folds == nullptr) {
         g.look_ahead(2 * g.batch, 2 * large_frame);
-        g.judge_batch(s.drawn_start, s.drawn_count);
+        g.judge_batch(s.drawn_start, s.drawn_count, false);
         if (!g.tiny()) n = g.take();
         if (n != nullptr) {
           s.drawn_count = take_batch(g, home_->workers.size(), *n);
@@ -240,8 +249,28 @@ inline strand* worker::finish_noted(strand& victim, closure& c) noexcept {
   return owner;
 }
 
-/// The owner's next task. *Returns*: null if all have ended, or (`aside`) the strand waits as data.
-inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, bool& aside) {
+/// Counts what a graph has done that is about to end.
+inline void count_done(strand& s, graph& g) noexcept {
+  s.executor->count(counter::renames, g.renames());
+  s.executor->count(counter::folds, g.folds());
+}
+
+/// The owner goes on without the graph, behind `last`, up to which all have ended. *Requires*: the door is
+/// closed.
+inline void leave_graph(strand& s, frame& f, graph& g, closure& last) noexcept {
+  // All this is there for a thief that sees the frame without the flag: pairs with find_ready.
+  last.state.store(closure_state::done, base::memory_order_relaxed);
+  base::owner_store(f.current, &last);
+  remove_graph(s, g);
+  count_done(s, g);
+  g.give_up();
+  s.left_alone.begin(*f.parent);
+  f.flags.fetch_and(static_cast<std::uint8_t>(~frame::promoted), base::memory_order_release);
+  s.executor->count(counter::demotions);
+}
+
+/// The owner's next task. *Returns*: null if there is none now, for the reason noted in `outcome`.
+inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, graph_outcome& outcome) {
   base::backoff patience;
   for (unsigned round = 0;; ++round) {
     // Without the lock, while nothing special has happened: the next of the batch.
@@ -273,11 +302,20 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, bool&
         g.done = n->next;
         g.finish(*n, folds);
       }
-      if (g.mine_count != 0) g.judge_batch(g.mine_start, std::exchange(g.mine_count, 0));
+      if (g.mine_count != 0) g.judge_batch(g.mine_start, std::exchange(g.mine_count, 0), true);
       coming_home = folds == nullptr && g.must_come_home();
-      if (folds == nullptr && !coming_home) {
-        g.look_ahead(2 * g.batch, 2 * large_frame);
-        graph_node* const n = g.take_for_owner();
+      const bool go_on = folds == nullptr && !coming_home;
+      closure* const last = go_on && g.burdens() ? g.all_behind() : nullptr;
+      if (last != nullptr) {
+        leave_graph(s, f, g, *last);
+        outcome = graph_outcome::left;
+        ended = true;
+      } else if (go_on) {
+        graph_node* n = nullptr;
+        if (!g.burdens() || (n = g.take_for_owner()) == nullptr) {
+          g.look_ahead(2 * g.batch, 2 * large_frame);
+          n = g.take_for_owner();
+        }
         if (n != nullptr) {
           g.at = n;
           n->next = nullptr;
@@ -296,9 +334,9 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, bool&
           if (g.failed()) f.close(g.take_error());
           remove_graph(s, g);  // thieves recognise by `owner` that it is over
           f.flags.fetch_or(frame::over, base::memory_order_relaxed);  // for the owner alone
-          s.executor->count(counter::renames, g.renames());
-          s.executor->count(counter::folds, g.folds());
+          count_done(s, g);
           g.end();
+          outcome = graph_outcome::ended;
           ended = true;
         }
       }
@@ -327,7 +365,7 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, bool&
     if (round < 32) {
       patience.wait();
     } else if (!s.executor->await_graph(s, g, as_data)) {
-      aside = true;
+      outcome = graph_outcome::aside;
       return nullptr;
     }
   }
@@ -336,9 +374,9 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, bool&
 inline graph_outcome run_promoted(strand& s, frame& f, bool as_data) {
   graph& g = graph_of(s, f);
   for (;;) {
-    bool aside = false;
-    closure* const c = next_promoted(s, f, g, as_data, aside);
-    if (c == nullptr) return aside ? graph_outcome::aside : graph_outcome::ended;
+    graph_outcome outcome{};
+    closure* const c = next_promoted(s, f, g, as_data, outcome);
+    if (c == nullptr) return outcome;
     prepare(*g.at);
     enter(s, f, *c);
     run_body(s, *c);

@@ -28,14 +28,13 @@ class pending_rights {
   address_table<access_mode> strongest_;
 };
 
-/// What a thief found: the first ready closure, and the first frame that should be promoted.
+/// What a thief found: the first ready closure, and the first frame that should be promoted; or that it came
+/// to a frame of tiny tasks, which it left alone with all above it.
 struct findings {
   closure* ready = nullptr;
   frame* large = nullptr;
+  bool left_alone = false;
 };
-
-/// See WEFT_LARGE_FRAME.
-inline constexpr unsigned large_frame = WEFT_LARGE_FRAME;
 
 /// Finds a ready closure, oldest frame first, and a frame that should be promoted: a large one, or one with
 /// rights beyond whole objects. *Requires*: the caller is alone inside the strand. *Throws*: std::bad_alloc.
@@ -44,10 +43,16 @@ inline constexpr unsigned large_frame = WEFT_LARGE_FRAME;
 inline findings find_ready(strand& s, pending_rights& pending) {
   using namespace base;
   findings found;
+  const bool running = s.status.load(memory_order_relaxed) == strand_status::running;  // ordered by the door
   // Acquire, here and below, pairs with the owner's release stores that publish frames and closures.
   for (frame* f = s.root.child.load(memory_order_acquire); f != nullptr && found.ready == nullptr;
        f = f->child.load(memory_order_acquire)) {
-    if (f->flags.load(memory_order_relaxed) != 0) continue;  // ordered by the entry protocol
+    // Acquire pairs with the end of an earlier graph of this frame (next_promoted).
+    if (f->flags.load(memory_order_acquire) != 0) continue;
+    if (running && s.left_alone.covers(*f->parent)) {
+      found.left_alone = true;
+      break;
+    }
     pending.clear();
     const auto wait_for = [&pending](const closure& c) {
       for (unsigned i = 0; i < c.what->objects; ++i) pending.add(c.objects()[i], c.what->modes[i]);
@@ -58,9 +63,12 @@ inline findings find_ready(strand& s, pending_rights& pending) {
     if (c != nullptr) {
       // The owner is at c: running it, or waiting for the thief that does, or just past it. Its children have
       // their rights from it, so it stands in the way of later closures of this frame only.
-      if (c->state.load(memory_order_acquire) == closure_state::failed) continue;
-      whole = c->what->plain;
-      wait_for(*c);
+      const closure_state state = c->state.load(memory_order_acquire);
+      if (state == closure_state::failed) continue;
+      if (state != closure_state::done) {
+        whole = c->what->plain;
+        wait_for(*c);
+      }
       c = c->next.load(memory_order_acquire);
     } else {
       c = f->scan != nullptr ? f->scan : f->first.load(memory_order_acquire);

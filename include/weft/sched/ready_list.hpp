@@ -44,6 +44,8 @@ class ready_list {
     --size_;
   }
   std::size_t size() const noexcept { return size_; }
+  /// How many different priorities were expected.
+  std::size_t levels() const noexcept { return levels_.size(); }
   /// Forgets all nodes and expectations.
   void clear() noexcept {
     levels_.clear();

@@ -42,7 +42,7 @@ inline bool worker::enter_door(strand& s) noexcept {
 /// Enters a strand that waits: nobody executes it, so its door is enough.
 inline strand* worker::steal_from_waiting(worker& victim) {
   return victim.waiting_.first_of([this](strand& s) -> strand* {
-    if (strand* drawn = draw_from_graphs(s)) return drawn;
+    if (strand* drawn = draw_from_graphs(s, false)) return drawn;
     if (s.root.child.load(base::memory_order_relaxed) == nullptr || !enter_door(s)) return nullptr;
     strand* got = nullptr;
     if (s.status.load(base::memory_order_relaxed) == strand_status::waiting) {  // ordered by the door
@@ -57,7 +57,11 @@ inline strand* worker::steal_from_waiting(worker& victim) {
 /// Enters a strand that is executed: asks its owner to stand still, or orders itself behind a heavy fence.
 inline strand* worker::steal_from_running(strand& s) {
   using namespace base;
-  if (strand* drawn = draw_from_graphs(s)) return drawn;
+  if (strand* drawn = draw_from_graphs(s, true)) return drawn;
+  if (s.left_alone.covers(s.root)) {
+    look_again_at(s.left_alone.last());
+    return nullptr;
+  }
   if (shyness_ != 0 && !thorough_ && std::chrono::steady_clock::now() < shy_until_) return nullptr;
   // Relaxed: a first look from outside; what matters is read again inside.
   if (s.root.child.load(memory_order_relaxed) == nullptr || !enter_door(s)) return nullptr;
@@ -100,7 +104,8 @@ inline strand* worker::take_from(strand& s) noexcept {
     if (thief != nullptr) found = find_ready(s, rights_);
   } catch (const std::bad_alloc&) {  // no memory to search: nothing found
   }
-  if (found.large != nullptr && promote(s, *found.large)) return draw_from_graphs(s);
+  if (found.left_alone) look_again_at(s.left_alone.last());
+  if (found.large != nullptr && promote(s, *found.large)) return draw_from_graphs(s, true);
   closure* const c = found.ready;
   if (c == nullptr) return nullptr;
   spare_ = nullptr;

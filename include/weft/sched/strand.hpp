@@ -8,6 +8,7 @@
 #include <weft/sched/frame.hpp>
 #include <weft/sched/handed_on.hpp>
 #include <weft/sched/leftovers.hpp>
+#include <weft/sched/rest.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -73,6 +74,7 @@ struct alignas(64) strand {
   leftovers left;  ///< of the running body; if any, tasks run inside fork clean up behind themselves
   const char* inline_name = nullptr;       ///< name of the innermost named task that runs inside fork
   std::chrono::nanoseconds last_offer{0};  ///< when sleepers were last told of this strand
+  std::uint32_t vague_offers = 0;          ///< how often there was little to tell
 #if WEFT_CHECKED
   handed_on handed;  ///< what the running body has handed on
 #endif
@@ -87,6 +89,7 @@ struct alignas(64) strand {
   base::atomic<run_state*> run{nullptr};
   base::atomic<graph*> graphs{nullptr};  ///< of its promoted frames, changed under
   base::spin_lock graphs_door;
+  rest left_alone;                 ///< frames that thieves leave to the owner
   graph* drawn_from = nullptr;     ///< whose nodes it executes, if it took them from a graph:
   graph_node* node = nullptr;      ///< the one it executes,
   graph_node* drawn = nullptr;     ///< those not begun,

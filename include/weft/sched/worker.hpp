@@ -77,7 +77,8 @@ class worker {
   strand* end_run(strand& s) noexcept;
   bool put_aside(strand& s, closure* c, run_state* run, graph* g) noexcept;
   strand* end_drawn(strand& s) noexcept;
-  strand* draw_from_graphs(strand& s) noexcept;
+  strand* draw_from_graphs(strand& s, bool running) noexcept;
+  void look_again_at(deadline::clock::time_point t) noexcept;
   strand* draw_from(graph& g, strand& s) noexcept;
   bool promote(strand& s, frame& f) noexcept;
 
@@ -109,6 +110,7 @@ class worker {
   unsigned shyness_ = 0;  ///< how many tasks in a row were too short to be stolen
   std::chrono::steady_clock::time_point shy_until_{};
   bool thorough_ = false;  ///< this is the last look before sleep: wait for doors instead of passing by
+  deadline::clock::time_point look_again_{};  ///< at tiny tasks that were left alone
   observe::worker_counters counters_;
   strand idle_;  ///< current() while no strand is executed
   std::thread thread_;

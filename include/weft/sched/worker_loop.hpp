@@ -84,6 +84,7 @@ inline void worker::begin(strand& s) noexcept {
   s.cap = home_->options.cap;
   s.live = 0;
   s.surplus = 0;
+  s.left_alone.end();
   s.taken.store(0, base::memory_order_relaxed);  // no thief can be inside
   s.limit = no_inlining;
   s.floor = s.top = &s.root;
@@ -212,10 +213,15 @@ inline strand* worker::sleep() {
   const std::uint32_t key = e.bell.prepare();
   announce_hunger();
   thorough_ = true;
+  look_again_ = deadline::clock::time_point::max();
   strand* found = e.closing.load(base::memory_order_seq_cst) ? nullptr : look_around();  // pairs with close
   thorough_ = false;
   if (found != nullptr || e.closing.load(base::memory_order_seq_cst)) {
     e.bell.cancel();
+  } else if (look_again_ != deadline::clock::time_point::max()) {
+    e.napping.fetch_add(1, base::memory_order_relaxed);  // a hint, see offer
+    e.bell.wait_until(key, look_again_);
+    e.napping.fetch_sub(1, base::memory_order_relaxed);
   } else {
     count(counter::sleeps);
     e.fruitless.fetch_add(1, base::memory_order_relaxed);  // a hint; reset by whoever finds work

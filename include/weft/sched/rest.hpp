@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSL-1.0
+// How long thieves leave frames of tiny tasks to their owner.
+#pragma once
+
+#include <weft/base/atomic.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace weft::sched {
+
+struct frame;
+
+/// A time until which thieves keep away.
+/// *Thread safety*: any; all of it is hints, hence relaxed throughout.
+class deadline {
+ public:
+  using clock = std::chrono::steady_clock;
+
+  void set(clock::time_point t) noexcept {
+    const std::int64_t n = t.time_since_epoch().count();
+    if (since_epoch_.load(base::memory_order_relaxed) != n) since_epoch_.store(n, base::memory_order_relaxed);
+  }
+  void clear() noexcept { set({}); }
+  /// Whether it was set, and not cleared since.
+  bool any() const noexcept { return since_epoch_.load(base::memory_order_relaxed) != 0; }
+  clock::time_point get() const noexcept {
+    return clock::time_point(clock::duration(since_epoch_.load(base::memory_order_relaxed)));
+  }
+  bool lies_ahead() const noexcept { return any() && clock::now() < get(); }
+
+ private:
+  base::atomic<std::int64_t> since_epoch_{0};
+};
+
+/// See WEFT_TINY_TASK_NS and WEFT_REST_US.
+inline constexpr std::chrono::nanoseconds tiny_task(WEFT_TINY_TASK_NS);
+inline constexpr std::chrono::microseconds first_rest(WEFT_REST_US);
+
+/// The rest of a strand: frames right above one of its frames, which is where one body's children stand one
+/// after the other, are left to the owner for a while.
+/// *Thread safety*: begin() is the owner's, otherwise as deadline.
+class rest {
+ public:
+  /// Begins one, twice as long as the last, unless that was ended.
+  void begin(const frame& below) noexcept {
+    length_ = end_.any() ? std::min(2 * length_, 32 * first_rest) : first_rest;
+    below_.store(&below, base::memory_order_relaxed);
+    end_.set(deadline::clock::now() + length_);
+  }
+  /// Ends it: something was worth a theft.
+  void end() noexcept { end_.clear(); }
+  /// Whether there was one, and nothing since was worth a theft.
+  bool any() const noexcept { return end_.any(); }
+  /// Whether frames right above this one are to be left alone.
+  bool covers(const frame& below) const noexcept {
+    return below_.load(base::memory_order_relaxed) == &below && end_.lies_ahead();
+  }
+  deadline::clock::time_point last() const noexcept { return end_.get(); }
+
+ private:
+  deadline end_;
+  base::atomic<const frame*> below_{nullptr};  // only compared
+  std::chrono::microseconds length_ = first_rest;
+};
+
+}  // namespace weft::sched
