@@ -51,11 +51,11 @@ std::vector<Right> list(Right first, More... more) {
 }  // namespace
 
 TEST_CASE("writing and another right on one object") {
-  check_stopped("write and to read",
+  check_stopped("read and to write",
                 [](objects& o) { return std::tuple(weft::write(o.x), weft::read(o.x)); });
   check_stopped("read and to write",
                 [](objects& o) { return std::tuple(weft::read(o.x), weft::read(o.y), weft::write(o.x)); });
-  check_stopped("update and to write",
+  check_stopped("write and to update",
                 [](objects& o) { return std::tuple(weft::update(o.x), weft::write(o.x)); });
   check_stopped("write and to commute",
                 [](objects& o) { return std::tuple(weft::write(o.x), weft::commute(o.x)); });
@@ -64,7 +64,7 @@ TEST_CASE("writing and another right on one object") {
 }
 
 TEST_CASE("contributing and another right on one object") {
-  check_stopped("reduce and to read",
+  check_stopped("read and to reduce",
                 [](objects& o) { return std::tuple(weft::reduce(o.x, std::plus<>{}), weft::read(o.x)); });
   check_stopped("update and to reduce",
                 [](objects& o) { return std::tuple(weft::update(o.x), weft::reduce(o.x, std::plus<>{})); });
@@ -74,7 +74,7 @@ TEST_CASE("contributing and another right on one object") {
 }
 
 TEST_CASE("weak rights contradict like others") {
-  check_stopped("write and to read",
+  check_stopped("read and to write",
                 [](objects& o) { return std::tuple(weft::weak_write(o.x), weft::weak_read(o.x)); });
   check_stopped("read and to write",
                 [](objects& o) { return std::tuple(weft::read(o.x), weft::weak_write(o.x)); });
@@ -84,7 +84,7 @@ TEST_CASE("weak rights contradict like others") {
 }
 
 TEST_CASE("elements of lists contradict each other and what stands beside the list") {
-  check_stopped("write and to read", [](objects& o) {
+  check_stopped("read and to write", [](objects& o) {
     return std::tuple(list(weft::write(o.y), weft::write(o.x)), list(weft::read(o.x)));
   });
   check_stopped("write and to update",
@@ -92,14 +92,14 @@ TEST_CASE("elements of lists contradict each other and what stands beside the li
 }
 
 TEST_CASE("parts of an array contradict each other where they overlap") {
-  check_stopped("write and to read", [](objects& o) {
+  check_stopped("read and to write", [](objects& o) {
     return std::tuple(weft::write(o.a.slice(0, 6)), weft::read(o.a.slice(5, 3)));
   });
   check_stopped("read and to write", [](objects& o) {
     return std::tuple(list(weft::write(o.b.slice(0, 9)), weft::write(o.a.slice(3, 1))),
                       weft::read(o.a.all()));
   });
-  check_stopped("update and to write", [](objects& o) {  // a short one between
+  check_stopped("write and to update", [](objects& o) {  // a short one between
     return std::tuple(list(weft::update(o.a.slice(0, 8)), weft::update(o.a.slice(1, 1))),
                       weft::weak_write(o.a.slice(6, 1)));
   });

@@ -69,7 +69,7 @@ inline void check_accesses(std::vector<sched::access>& all, const char* task) {
   for (sched::access& a : all)
     if (!a.sliced) a.end = SIZE_MAX;
   std::erase_if(all, [](const sched::access& a) { return a.begin == a.end; });
-  std::stable_sort(all.begin(), all.end(), [](const sched::access& x, const sched::access& y) {
+  std::sort(all.begin(), all.end(), [](const sched::access& x, const sched::access& y) {
     return x.object != y.object ? std::less<>()(x.object, y.object) : x.begin < y.begin;
   });
   std::size_t reach[5] = {};  // by mode
@@ -80,9 +80,8 @@ inline void check_accesses(std::vector<sched::access>& all, const char* task) {
       if (const auto other = static_cast<access_mode>(m); reach[m] > a.begin && contradict(other, a.mode))
         base::fail(
             "task '%s' is given the rights to %s and to %s the same object, which contradict each other; "
-            "give "
-            "it one right that allows all it does",
-            task, name_of(other), name_of(a.mode));
+            "give it one right that allows all it does",
+            task, name_of(std::min(other, a.mode)), name_of(std::max(other, a.mode)));
     reach[static_cast<std::size_t>(a.mode)] = std::max(reach[static_cast<std::size_t>(a.mode)], a.end);
   }
 }
