@@ -165,9 +165,6 @@ class walk {
 
   bool legal(const body& b, step& s) {
     if (s.what == action::fork) return legal_fork(b, s.child.front());
-    // A task with weak rights only shares its children with the body around it, and sync waits for all of
-    // them: it could catch what an earlier task has thrown.
-    if (s.what == action::catching_sync) return !weak_only(b.t);
     if (s.what != action::get && s.what != action::set && s.what != action::mod && s.what != action::add &&
         s.what != action::contribute)
       return true;
@@ -193,12 +190,6 @@ class walk {
       default:
         return h.right == grade::reduce;
     }
-  }
-
-  static bool weak_only(const task& t) {
-    bool strong = false;
-    for (const argument& a : t.arguments) strong = strong || !of(a.how).weak;
-    return !t.arguments.empty() && !strong;
   }
 
   /// A task has no two rights on one object, but may have several on one array.

@@ -105,11 +105,16 @@ TEST_CASE("a frame keeps the first exception only") {
   {
     frame f;
     CHECK_FALSE(f.is(frame::closed));
-    f.close(failure(1));
+    static constexpr weft::sched::descriptor nothing{};
+    const closure first(nothing), second(nothing);
+    f.close(failure(1), &first);
     CHECK(f.is(frame::closed));
-    f.close(failure(2));
+    f.close(failure(2), &second);
     CHECK(tracked::alive == 1);
-    CHECK(number(f.take_error()) == 1);
+    const weft::sched::placed_exception kept = f.take_failure();
+    CHECK(number(kept.error) == 1);
+    CHECK(kept.place == &first);
+    CHECK_FALSE(f.is(frame::closed));
   }
   CHECK(tracked::alive == 0);
 }

@@ -55,6 +55,7 @@ struct execution : made_strand {
   graph g;
   std::map<const closure*, graph_node*> running;
   std::vector<folded> folds;
+  weft::sched::placed_exception failure;
   int a = 0, b = 0, c = 0, d = 0;
   const int plus = 0, times = 0;  // their addresses stand for operations
 
@@ -114,11 +115,14 @@ struct execution : made_strand {
     if (must) g.come_home();
     return must;
   }
-  void fail(const closure& task, int e) { g.fail(running.at(&task)->index, std::make_exception_ptr(e)); }
+  void fail(const closure& task, int e) {
+    g.fail(running.at(&task)->index, {std::make_exception_ptr(e), &task});
+  }
   bool must_drop(const closure& task) { return g.must_drop(*running.at(&task)); }
   int error() {
     try {
-      std::rethrow_exception(g.take_error());
+      failure = g.take_failure();
+      std::rethrow_exception(failure.error);
     } catch (int e) {
       return e;
     }
@@ -603,6 +607,7 @@ TEST_CASE("the failed task that is first in reference order drops all later ones
   e.end(*all[5]);
   CHECK(e.g.all_ended());
   CHECK(e.error() == 1);
+  CHECK(e.failure.place == all[1]);
   e.g.end();
 }
 
@@ -610,7 +615,7 @@ TEST_CASE("a failure at the beginning of all drops every task, also the first") 
   execution e;
   const tasks all{&e.add(), &e.add()};
   e.begin();
-  e.g.fail(0, std::make_exception_ptr(7));  // a stopped run
+  e.g.fail(0, {std::make_exception_ptr(7)});  // a stopped run
   CHECK(e.take() == nullptr);
   for (const closure* t : all) {
     CHECK(e.take_for_owner() == t);

@@ -242,9 +242,9 @@ TEST_CASE("in a closed frame nothing is taken, above it everything is") {
   s.add();
   s.open(&running);
   closure& child = s.add();
-  closed.close(std::make_exception_ptr(1));
+  closed.close(std::make_exception_ptr(1), &running);
   CHECK(s.take_all() == std::vector<closure*>{&child});
-  CHECK(closed.take_error() != nullptr);
+  CHECK(closed.take_failure().error != nullptr);
 }
 
 TEST_CASE("what the owner has claimed is not taken and stands in the way of later ones") {

@@ -87,12 +87,17 @@ WEFT_NOINLINE void fork_slowly(sched::strand& s, const task_options* options, re
 template <bool WithOptions, class R, class F, class... Bindings>
 WEFT_NOINLINE void fork_weak(sched::strand& s, const task_options* options, result<R> r, F f,
                              typename Bindings::kept... kept) {
-  if (!sched::may_start_weak(s))
+  bool at_once = sched::may_start_weak(s);
+  if constexpr (WithOptions) at_once = at_once && !options->event;
+  if (!at_once)
     return fork_slowly<WithOptions, R, F, Bindings...>(s, options, r, std::move(f), std::move(kept)...);
   const char* const outer = s.inline_name;
+  sched::weak_body here{s.weak, s.floor, s.pending() ? s.top->link : nullptr};
+  s.weak = &here;
   if constexpr (WithOptions) s.inline_name = options->name;
   run_now<Bindings...>(r, std::move(f), kept...);
-  sched::current().inline_name = outer;
+  s.weak = here.outer;
+  s.inline_name = outer;
 }
 
 template <bool WithOptions, class... Bindings, class F>
@@ -100,11 +105,14 @@ WEFT_ALWAYS_INLINE auto fork_kept(const task_options* options, F&& f, typename B
   using callable = std::decay_t<F>;
   using R = std::remove_cvref_t<called<callable, Bindings...>>;
   sched::strand& s = sched::current();
+#if WEFT_CHECKED
+  const char* const name = options != nullptr ? options->name : task_options{}.name;
+  check_rights<Bindings...>(name, kept...);
+#endif
   place<R> p{};
   if constexpr (!std::is_void_v<R>) p = allocate_result<R>(s);
   const result<R> r = result_at<R>(p);
 #if WEFT_CHECKED
-  const char* const name = options != nullptr ? options->name : task_options{}.name;
   (note_binding_handed_on<Bindings>(s, kept, name), ...);
   if constexpr (!std::is_void_v<R>) note_handed_on(s, p.value, access_mode::write, name);
 #endif
@@ -168,7 +176,8 @@ WEFT_ALWAYS_INLINE auto fork(task_options options, F&& f, A&&... arguments) {
 
 /// Waits for all children of the running task, and then has full use of what it handed on.
 /// *Requires*: called in a task. *Throws*: the exception that the serial program would have thrown first
-/// among them; weft::cancelled if the run was stopped. *Suspends*: yes, if a child runs elsewhere: the body
+/// among them; weft::cancelled if the run was stopped, or (in a body with weak rights only) if a task before
+/// this one has failed. *Suspends*: yes, if a child runs elsewhere: the body
 /// may continue on another kernel thread. *Cost*: one comparison where nothing is pending. *Source*: sync of
 /// Cilk; Sync of Kaapi++.
 WEFT_ALWAYS_INLINE void sync() {

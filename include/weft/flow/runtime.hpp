@@ -76,6 +76,9 @@ class runtime {
     using callable = std::decay_t<F>;
     using R = std::remove_cvref_t<flow::called<callable, Bindings...>>;
     using closure = flow::task<callable, void, false, std::index_sequence_for<Bindings...>, Bindings...>;
+#if WEFT_CHECKED
+    flow::check_rights<Bindings...>(sched::task_options{}.name, kept...);
+#endif
     if constexpr (std::is_void_v<R>) {
       start_and_wait_<closure>(options, callable(std::forward<F>(f)), std::move(kept)...);
     } else {

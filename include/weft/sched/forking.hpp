@@ -46,7 +46,7 @@ WEFT_COLD inline void make_room(strand& s) {
     return;
   count_capped(s);
   drain_children(s);
-  s.restore_limit();
+  if (!s.pending()) s.restore_limit();
   if (s.thrown) raise(s, *std::exchange(s.thrown, std::nullopt));
 }
 

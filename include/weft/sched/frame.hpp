@@ -15,6 +15,12 @@ using late_exception = std::optional<std::exception_ptr>;
 /// See WEFT_LARGE_FRAME.
 inline constexpr unsigned large_frame = WEFT_LARGE_FRAME;
 
+/// An exception, and the closure at whose place it stands; null where that place is before all closures.
+struct placed_exception {
+  std::exception_ptr error;
+  const closure* place = nullptr;
+};
+
 /// One frame. It is opened by the first deferred fork of a body, closed when its last closure has ended.
 ///
 /// Who may touch it when:
@@ -39,7 +45,7 @@ struct frame {
       : parent(p), closures_end(closures), live_below(live) {}
   frame(const frame&) = delete;
   frame& operator=(const frame&) = delete;
-  ~frame() {}  // take_error has been called, or there is none
+  ~frame() {}  // take_failure has been called, or there is none
 
   frame* parent = nullptr;
   base::atomic<frame*> child{nullptr};
@@ -59,25 +65,25 @@ struct frame {
   };
 
   /// Keeps the exception of the first closure that failed, and closes the frame.
-  WEFT_COLD void close(std::exception_ptr e) noexcept {
+  WEFT_COLD void close(std::exception_ptr e, const closure* place) noexcept {
     if (is(closed)) return;
-    std::construct_at(&error_, std::move(e));
+    std::construct_at(&failure_, std::move(e), place);
     flags.fetch_or(closed, weft::base::memory_order_relaxed);  // thieves read it behind the entry protocol
   }
   /// Opens it again. *Requires*: it is closed.
-  WEFT_COLD std::exception_ptr take_error() noexcept {
-    std::exception_ptr e = std::move(error_);
-    std::destroy_at(&error_);
+  WEFT_COLD placed_exception take_failure() noexcept {
+    placed_exception f = std::move(failure_);
+    std::destroy_at(&failure_);
     flags.fetch_and(static_cast<std::uint8_t>(~closed), weft::base::memory_order_relaxed);
-    return e;
+    return f;
   }
   /// Acquire: behind `promoted` lies the graph.
   bool is(flag f) const noexcept { return (flags.load(weft::base::memory_order_acquire) & f) != 0; }
 
  private:
   union {
-    nothing no_error_{};
-    std::exception_ptr error_;
+    nothing no_failure_{};
+    placed_exception failure_;
   };
 };
 

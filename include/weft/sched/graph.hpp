@@ -138,12 +138,12 @@ class graph {
   }
 
   /// Notes that a task has failed. The first one in reference order counts.
-  void fail(std::uint32_t index, std::exception_ptr e) noexcept {
+  void fail(std::uint32_t index, placed_exception e) noexcept {
     if (failed() && index >= failed_at_) return;
     failed_at_ = index;
-    error_ = std::move(e);
+    failure_ = std::move(e);
   }
-  std::exception_ptr take_error() noexcept { return std::exchange(error_, nullptr); }
+  placed_exception take_failure() noexcept { return std::exchange(failure_, {}); }
 
   /// Notes that the task of a node has run or was dropped. Contributions that now have to be folded are added
   /// to `folds`.
@@ -176,7 +176,7 @@ class graph {
           thrown = std::current_exception();
         }
         door.lock();
-        if (thrown) fail(n.index, std::move(thrown));
+        if (thrown) fail(n.index, {std::move(thrown), n.task});
         folds_ += counts;
         e.first_part = p.next;
         if (e.first_part == nullptr) e.last_part = nullptr;
@@ -250,7 +250,7 @@ class graph {
     tiny_in_a_row_ = 0;
     last_ = nullptr;
     failed_at_ = none;
-    error_ = nullptr;
+    failure_ = {};
     next_index_ = 1;
     folds_ = 0;
     unended_ = 0;
@@ -319,7 +319,7 @@ class graph {
   /// *Requires*: room in raised_.
   void note_raised(closure& c, std::uint32_t index) noexcept {
     raised_.push_back(&c);
-    fail(index, c.failure());
+    fail(index, {c.failure(), &c});
   }
 
   graph_node& visit(closure& c, bool running) {
@@ -373,7 +373,7 @@ class graph {
   base::atomic<closure*>* cursor_ = nullptr;  // where the next closure to be visited is, or will be linked
   std::uint32_t next_index_ = 1;              // 0 is before all: a failure there drops every task
   std::uint32_t failed_at_ = none;
-  std::exception_ptr error_;
+  placed_exception failure_;
   std::size_t unended_ = 0;  // nodes of visited closures
   int base_priority_ = 0;
   bool stuck_ = false;

@@ -206,7 +206,7 @@ WEFT_NOINLINE inline bool settle(strand& s, frame& f, closure& c, bool as_data) 
         count_dropped(s);
         return true;
       case closure_state::failed:
-        f.close(c.take_failure());
+        f.close(c.take_failure(), &c);
         return true;
       case closure_state::done:
         return true;
@@ -224,12 +224,31 @@ WEFT_ALWAYS_INLINE closure* begin_frame(strand& s, frame& f) noexcept {
   return f.first.load(base::memory_order_relaxed);  // the owner's own store
 }
 
+/// Whether a closure stands before this link of their frame. *Requires*: the owner's frame.
+inline bool stands_before(const closure* c, const base::atomic<closure*>* link) noexcept {
+  // Relaxed: the owner reads links that it wrote itself.
+  for (; c != nullptr; c = c->next.load(base::memory_order_relaxed))
+    if (&c->next == link) return true;
+  return false;
+}
+
 /// Lets the exception that ended a frame end the closure that the frame belongs to, or leave the drain.
 WEFT_COLD inline void hand_up_error(strand& s, frame& f, frame* floor) noexcept {
-  if (f.parent == floor)
-    s.thrown = f.take_error();
-  else
-    f.parent->close(f.take_error());
+  placed_exception e = f.take_failure();
+  if (f.parent != floor)
+    return f.parent->close(std::move(e.error), f.parent->current.load(base::memory_order_relaxed));
+  for (weak_body* w = s.weak; w != nullptr && w->floor == floor && stands_before(e.place, w->first_link);
+       w = w->outer)
+    w->older_failed = true;
+  s.thrown = std::move(e.error);
+}
+
+/// The frame that weak bodies share with the body around them has ended. The exception of a closure that is
+/// older than the innermost goes back to where that body's own sync finds it; the weak body is cancelled.
+WEFT_COLD inline void begin_weak_anew(strand& s) noexcept {
+  if (s.weak->older_failed) raise(s, *std::exchange(s.thrown, cancellation()));
+  for (weak_body* w = s.weak; w != nullptr && w->floor == s.floor; w = w->outer)
+    w->first_link = std::exchange(w->older_failed, false) ? s.top->link : nullptr;
 }
 
 /// Runs the body of a claimed closure; what it throws stays at this place of the reference order.
@@ -278,7 +297,7 @@ inline bool drain(strand& s, frame* floor, bool as_data) {
     }
     base::owner_store(f->current, c);
     if (look(s)) [[unlikely]]
-      f->close(cancellation());
+      f->close(cancellation(), c);
     // Acquire pairs with the exchange of the thief that ended it; the flags are the owner's own, or behind
     // the look.
     if (c->state.load(base::memory_order_acquire) != closure_state::created ||
@@ -315,7 +334,8 @@ inline const char* current_task_name() noexcept {
   return c != nullptr ? c->what->options(*c).name : nullptr;
 }
 
-/// Runs the children of the running body to their end. What they throw is left in `thrown`.
+/// Runs the children of the running body to their end. What they throw is left in `thrown`. Nothing is
+/// pending then, but for the exception that cancels a weak body.
 inline void drain_children(strand& s) {
   frame* const floor = s.floor;
   const char* const name = s.inline_name;
@@ -325,6 +345,8 @@ inline void drain_children(strand& s) {
   s.inline_name = name;
   s.floor = floor;
   s.left.resume(left);
+  if (s.weak != nullptr && s.weak->floor == floor) [[unlikely]]
+    begin_weak_anew(s);
 }
 
 /// Waits for all children of the running body. *Throws*: the first exception in reference order; cancelled.
@@ -342,9 +364,11 @@ WEFT_NOINLINE inline void sync(strand& s) {
 #if WEFT_CHECKED
   s.handed.forget_children();
 #endif
-  s.restore_limit();
-  if (s.left.any()) [[unlikely]]
-    s.release_leftovers();
+  if (!s.pending()) {
+    s.restore_limit();
+    if (s.left.any()) [[unlikely]]
+      s.release_leftovers();
+  }
   if (s.thrown) std::rethrow_exception(*std::exchange(s.thrown, std::nullopt));
   if (stopped) throw cancelled();
 }

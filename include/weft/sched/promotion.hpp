@@ -174,7 +174,7 @@ inline strand* worker::end_drawn(strand& s) noexcept {
     strand* owner = nullptr;
     {
       const std::lock_guard hold(g.door);
-      if (s.thrown) g.fail(s.finished->index, *std::exchange(s.thrown, std::nullopt));
+      if (s.thrown) g.fail(s.finished->index, {*std::exchange(s.thrown, std::nullopt), s.finished->task});
       while (s.drawn != nullptr) {
         graph_node* const back = s.drawn;
         s.drawn = back->next;
@@ -240,7 +240,7 @@ inline strand* worker::finish_noted(strand& victim, closure& c) noexcept {
     }
     // Relaxed: this worker changed it.
     if (c.state.load(base::memory_order_relaxed) == closure_state::failed)
-      g->fail(n->index, c.take_failure());
+      g->fail(n->index, {c.take_failure(), &c});
     graph_entry* folds = nullptr;
     g->finish(*n, folds);  // it has no contributions apart
     owner = pass_on(*g);
@@ -281,7 +281,7 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, graph
       return g.at->task;
     }
     if (look(s) || s.run.load(base::memory_order_relaxed)->stopped.load(base::memory_order_acquire))
-      f.close(cancellation());
+      f.close(cancellation(), nullptr);
     graph_entry* folds = nullptr;
     closure* dropped = nullptr;
     bool ended = false, tiny = false, coming_home = false;
@@ -289,7 +289,7 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, graph
       const std::lock_guard hold(g.door);
       g.entered = true;
       const bool stopped = s.run.load(base::memory_order_relaxed)->stopped.load(base::memory_order_acquire);
-      if (f.is(frame::closed)) g.fail(stopped || g.at == nullptr ? 0 : g.at->index, f.take_error());
+      if (f.is(frame::closed)) g.fail(stopped || g.at == nullptr ? 0 : g.at->index, f.take_failure());
       if (g.at != nullptr) g.at->next = std::exchange(g.done, g.at);
       g.at = nullptr;
       while (g.mine != nullptr) {
@@ -331,7 +331,10 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, graph
           }
           base::owner_store(f.current, n->task);
         } else if (g.all_ended()) {
-          if (g.failed()) f.close(g.take_error());
+          if (g.failed()) {
+            placed_exception e = g.take_failure();
+            f.close(std::move(e.error), e.place);
+          }
           remove_graph(s, g);  // thieves recognise by `owner` that it is over
           f.flags.fetch_or(frame::over, base::memory_order_relaxed);  // for the owner alone
           count_done(s, g);

@@ -39,6 +39,15 @@ WEFT_ALWAYS_INLINE bool likely(bool b) noexcept { return __builtin_expect_with_p
 /// The value of strand::limit that sends every fork and sync off the fast path.
 inline constexpr std::uintptr_t no_inlining = UINTPTR_MAX;
 
+/// A body with weak rights only while it runs inside fork. Its children join the frame of the body around it,
+/// behind older ones that may be pending there; what those throw is not the business of its sync.
+struct weak_body {
+  weak_body* outer;                    ///< the one that runs around it, with whatever between
+  const frame* floor;                  ///< strand::floor while it runs
+  base::atomic<closure*>* first_link;  ///< in the frame: what stands before it is older; null: nothing is
+  bool older_failed = false;           ///< the frame was closed by one of the older ones
+};
+
 /// A strand (KAAPI's thread). Never freed before its engine, so stale pointers to it are harmless.
 ///
 /// Who may touch it when:
@@ -73,6 +82,7 @@ struct alignas(64) strand {
   std::uint64_t deferred = 0;  ///< closures of popped frames since the worker last counted them
   leftovers left;  ///< of the running body; if any, tasks run inside fork clean up behind themselves
   const char* inline_name = nullptr;       ///< name of the innermost named task that runs inside fork
+  weak_body* weak = nullptr;               ///< the innermost one on the stack
   std::chrono::nanoseconds last_offer{0};  ///< when sleepers were last told of this strand
   std::uint32_t vague_offers = 0;          ///< how often there was little to tell
 #if WEFT_CHECKED
