@@ -17,6 +17,7 @@ struct counters {
   std::uint64_t steals = 0;      ///< closures taken by thieves
   std::uint64_t capped = 0;      ///< times fork ran tasks because the cap was reached
   std::uint64_t promotions = 0;  ///< frames that became graphs
+  std::uint64_t replayed = 0;    ///< tasks whose dependencies came from a record
   std::uint64_t steal_attempts = 0;    ///< times a thief went into a strand
   std::uint64_t barriers = 0;          ///< times it needed a process-wide barrier for that
   std::uint64_t parkings = 0;          ///< strands that waited as data
@@ -38,6 +39,7 @@ struct worker_counters {
     steals,
     capped,
     promotions,
+    replayed,
     steal_attempts,
     barriers,
     parkings,
@@ -60,6 +62,7 @@ struct worker_counters {
     sum.steals += get(steals);
     sum.capped += get(capped);
     sum.promotions += get(promotions);
+    sum.replayed += get(replayed);
     sum.steal_attempts += get(steal_attempts);
     sum.barriers += get(barriers);
     sum.parkings += get(parkings);

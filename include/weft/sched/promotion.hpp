@@ -295,6 +295,7 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, bool&
           base::owner_store(f.current, n->task);
         } else if (g.all_ended()) {
           if (g.failed()) f.close(g.take_error());
+          s.executor->count(counter::replayed, g.take_replayed());
           remove_graph(s, g);  // thieves recognise by `owner` that it is over
           f.flags.fetch_or(frame::over, base::memory_order_relaxed);  // for the owner alone
           g.end();

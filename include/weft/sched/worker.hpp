@@ -28,7 +28,7 @@ class worker {
   worker& operator=(const worker&) = delete;
 
   engine& home() const noexcept { return *home_; }
-  void count(observe::worker_counters::event e) noexcept { counters_.add(e); }
+  void count(observe::worker_counters::event e, std::uint64_t n = 1) noexcept { counters_.add(e, n); }
   const observe::worker_counters& counters() const noexcept { return counters_; }
 
   /// Starts the kernel thread. *Throws*: std::system_error, std::bad_alloc.
