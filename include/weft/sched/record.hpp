@@ -3,9 +3,10 @@
 // whom.
 #pragma once
 
-#include <weft/base/contract.hpp>
+#include <weft/sched/closure.hpp>
 #include <weft/sched/record_order.hpp>
 
+#include <new>
 #include <span>
 
 namespace weft::sched {

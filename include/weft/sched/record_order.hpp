@@ -6,6 +6,7 @@
 #include <weft/sched/address_table.hpp>
 
 #include <algorithm>
+#include <compare>
 #include <utility>
 #include <vector>
 

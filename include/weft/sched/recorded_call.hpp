@@ -2,6 +2,7 @@
 // A call whose forks are recorded, or are to be replayed; and the mark of that in the frame.
 #pragma once
 
+#include <weft/base/contract.hpp>
 #include <weft/sched/record.hpp>
 
 namespace weft::sched {
