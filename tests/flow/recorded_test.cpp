@@ -101,7 +101,7 @@ TEST_CASE("a recorded graph computes what the serial program computes, with othe
 
 TEST_CASE("a replay overlaps with the one before, as far as data allow") {
   weft::runtime rt({.workers = 3, .inlining = false});
-  std::atomic<int> round{0}, free_runs{0};
+  std::atomic<int> free_runs{0};
   std::atomic<bool> held{false}, overlapped{false}, too_early{false};
   std::vector<long> chain(1), free(100);
   rt.run([&] {
