@@ -23,6 +23,7 @@ enum form {
   stencil,         ///< the smallest task at which a three-point stencil is half efficient (stencil.hpp)
   pending,         ///< independent tasks of about 5 microseconds, all of them waiting in one frame
   stealing,        ///< a thief's time per task while the owner of so many is busy
+  repeated,        ///< a three-point stencil of size x size tasks, again and again
   cholesky,        ///< a matrix in tiles (tiles.hpp)
 };
 
@@ -44,6 +45,7 @@ static const problem problems[] = {
     {"pending-1000000", pending, 1000000, 1, 3},
     {"steal-1000", stealing, 1000, 20, 5},
     {"steal-1000000", stealing, 1000000, 20, 5},
+    {"stencil-10000", repeated, 100, 40, 5},
     {"cholesky-2048", cholesky, 2048, 1, 5},
 };
 
@@ -134,7 +136,7 @@ outcome field_outcome(const problem& p, const function& execute) {
 /// Where a rival that runs every kind of graph takes part: what is about stealing needs a thief.
 inline bool fits_graph(int index, unsigned workers) {
   const form shape = problems[index].shape;
-  if (shape == stealing) return false;
+  if (shape == stealing || shape == repeated) return false;
   return workers > 1 || (shape != stencil && shape != pending);
 }
 

@@ -46,6 +46,10 @@ void factor_all(matrix& m) {
 outcome run(int index, unsigned workers) {
   const problem& p = problems[index];
   if (p.shape == stencil) return smallest_task(p, workers, serial_stencil);
+  if (p.shape == repeated)
+    return repeated_outcome(p, [&p](cells& c) {
+      for (int round = 0; round < p.rounds; ++round) serial_stencil(c, p.size, 0);
+    });
   if (p.shape == cholesky) return cholesky_outcome(p, factor_all);
   if (p.shape != stealing) return field_outcome(p, execute);
   // Without a runtime nothing is stolen: the value is the number of tasks, the time that of the calls.

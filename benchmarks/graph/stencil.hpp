@@ -116,6 +116,16 @@ class granularity_search {
   bool right_ = true;
 };
 
+/// The outcome of `run(cells)`, which executes a stencil of p.size rows and columns p.rounds times with tasks
+/// of no steps, and may return the time that counts.
+template <class function>
+outcome repeated_outcome(const problem& p, const function& run) {
+  cells warm(p.size), c(p.size);
+  run(warm);
+  const double seconds = seconds_of_call([&] { return run(c); });
+  return plain_outcome(static_cast<long long>(c.sum() >> 1), 1LL * p.size * p.size * p.rounds, seconds);
+}
+
 template <class function>
 outcome smallest_task(const problem& p, unsigned workers, const function& run) {
   return granularity_search<function>(p, workers, run).result();

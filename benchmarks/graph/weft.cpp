@@ -162,6 +162,41 @@ outcome run_stealing(const problem& p, unsigned workers) {
   return runs.complete(plain_outcome(field::tasks(p), share, least));
 }
 
+enum class repetition { ordinary, recording, replaying };
+
+/// Forks a stencil again and again, all tasks of a time in one frame. *Returns*: the time of that with each
+/// iteration recorded (then there is a sync behind each), or all but the first replayed.
+outcome run_repeated(const problem& p, unsigned workers, repetition how) {
+  counted_runs runs({.workers = workers, .inlining = false, .cap = no_cap});
+  return runs.complete(repeated_outcome(p, [&](cells& c) {
+    const auto iteration = [&] { fork_stencil(c, p.size, 0); };
+    double seconds = 0;
+    runs.run([&] {
+      stopwatch clock;
+      weft::recorded step;
+      for (int round = 0; round < p.rounds; ++round) {
+        if (how == repetition::ordinary) {
+          iteration();
+        } else if (how == repetition::replaying) {
+          step(iteration);
+          if (round == 0) {
+            weft::sync();
+            clock = stopwatch();
+          }
+        } else {
+          weft::recorded fresh;
+          fresh(iteration);
+          weft::sync();
+        }
+      }
+      weft::sync();
+      seconds = clock.seconds();
+      if (how == repetition::replaying) seconds *= double(p.rounds) / (p.rounds - 1);
+    });
+    return seconds;
+  }));
+}
+
 outcome run_with(const weft::runtime_options& options, const problem& p) {
   counted_runs runs(options);
   if (p.shape == stencil)
@@ -177,6 +212,7 @@ outcome run_with(const weft::runtime_options& options, const problem& p) {
 outcome run(int index, unsigned workers) {
   const problem& p = problems[index];
   if (p.shape == stealing) return run_stealing(p, workers);
+  if (p.shape == repeated) return run_repeated(p, workers, repetition::ordinary);
   weft::runtime_options options{.workers = workers};
   if (p.shape == pending) options.cap = no_cap;
   return run_with(options, p);
@@ -190,13 +226,25 @@ outcome run_uncapped(int index, unsigned workers) {
   return run_with({.workers = workers, .inlining = false, .cap = no_cap}, problems[index]);
 }
 
-bool fits(int index, unsigned workers) {
-  return fits_graph(index, workers) || (problems[index].shape == stealing && workers > 1);
+outcome run_recording(int index, unsigned workers) {
+  return run_repeated(problems[index], workers, repetition::recording);
 }
+
+outcome run_replaying(int index, unsigned workers) {
+  return run_repeated(problems[index], workers, repetition::replaying);
+}
+
+bool fits(int index, unsigned workers) {
+  const form shape = problems[index].shape;
+  return fits_graph(index, workers) || ((shape == stealing || shape == repeated) && workers > 1);
+}
+bool fits_repeated(int index, unsigned workers) { return problems[index].shape == repeated && workers > 1; }
 bool fits_empty(int index, unsigned) { return problems[index].shape <= wavefront; }
 
 const registration entry("weft", run, fits);
 const registration deferred("weft-deferred", run_deferred, fits_empty);
+const registration recording("weft-recording", run_recording, fits_repeated);
+const registration replaying("weft-replaying", run_replaying, fits_repeated);
 const registration uncapped("weft-uncapped", run_uncapped, fits_empty);
 
 }  // namespace

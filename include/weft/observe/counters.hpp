@@ -20,6 +20,7 @@ struct counters {
   std::uint64_t demotions = 0;   ///< of these, how many were left to their owners again
   std::uint64_t folds = 0;       ///< contributions that were made apart and folded into their objects
   std::uint64_t renames = 0;     ///< times a write got a version of its object for its own
+  std::uint64_t replayed = 0;    ///< tasks whose dependencies came from a record
   std::uint64_t steal_attempts = 0;    ///< times a thief went into a strand
   std::uint64_t barriers = 0;          ///< times it needed a process-wide barrier for that
   std::uint64_t parkings = 0;          ///< strands that waited as data
@@ -44,6 +45,7 @@ struct worker_counters {
     demotions,
     folds,
     renames,
+    replayed,
     steal_attempts,
     barriers,
     parkings,
@@ -69,6 +71,7 @@ struct worker_counters {
     sum.demotions += get(demotions);
     sum.folds += get(folds);
     sum.renames += get(renames);
+    sum.replayed += get(replayed);
     sum.steal_attempts += get(steal_attempts);
     sum.barriers += get(barriers);
     sum.parkings += get(parkings);

@@ -2,7 +2,7 @@
 // What becomes of a fork that is not run at once: deferred, run after all, or dropped.
 #pragma once
 
-#include <weft/sched/owner.hpp>
+#include <weft/sched/recording.hpp>
 
 #include <algorithm>
 
@@ -48,6 +48,7 @@ WEFT_COLD inline void make_room(strand& s) {
   drain_children(s);
   if (!s.pending()) s.restore_limit();
   if (s.thrown) raise(s, *std::exchange(s.thrown, std::nullopt));
+  if (s.recorded != nullptr) resume_recorded(s);
 }
 
 /// What becomes of a task that is being forked.
@@ -57,6 +58,7 @@ enum class verdict : std::uint8_t { run_now, defer, drop };
 WEFT_COLD inline verdict judge_rare_fork(strand& s) noexcept {
   if (is_outside(s)) base::fail("fork() was called outside a task; pass the first task to runtime::run");
   if (attend(s) || failing(s)) {
+    if (s.recorded != nullptr) s.recorded->broken = true;
     count_dropped(s);
     return verdict::drop;
   }
@@ -83,6 +85,7 @@ WEFT_ALWAYS_INLINE bool defers_simply(const strand& s, std::size_t size) noexcep
   if (base::owner_load(s.attention) != 0 || s.wanted_surplus != 0 || s.live >= s.cap ||
       !s.closures.fits(size + sizeof(frame)))
     return false;
+  if (WEFT_CHECKED && s.recorded != nullptr) return false;
   return s.pending() ? !s.top->failing : context::stack_pointer() <= s.inline_limit;
 }
 

@@ -5,7 +5,7 @@
 #include <weft/base/contract.hpp>
 #include <weft/base/spin.hpp>
 #include <weft/sched/frame.hpp>
-#include <weft/sched/graph_order.hpp>
+#include <weft/sched/graph_replay.hpp>
 #include <weft/sched/ready_list.hpp>
 #include <weft/sched/strand.hpp>
 
@@ -57,7 +57,10 @@ class graph {
       if (from != nullptr) {
         // Acquire pairs with the exchange of the thief that ended it. What an earlier graph has ended (see
         // burdens) is in nobody's way.
-        if (from->state.load(base::memory_order_acquire) != closure_state::done) at = &visit(*from, true);
+        if (const record_marker* const m = record_marker::is(*from))
+          replay_.begin(*m);
+        else if (from->state.load(base::memory_order_acquire) != closure_state::done)
+          at = &visit(*from, true);
         last_ = from;
         cursor_ = &from->next;
       }
@@ -100,6 +103,8 @@ class graph {
   /// Whether all closures linked so far have ended.
   bool all_ended() const noexcept { return unended_ == 0 && unvisited() == nullptr; }
   std::size_t ready() const noexcept { return ready_.size(); }
+  /// How many nodes got their edges from a record.
+  std::uint64_t replayed() const noexcept { return replay_.count(); }
   /// Whether there is something that only the owner can do.
   bool needs_owner() const noexcept {
     return local_.size() != 0 || (failed() && ready_.size() != 0) || unended_ == 0;
@@ -259,11 +264,13 @@ class graph {
     ready_.clear();
     local_.clear();
     forget();
+    replay_.reset();
     update_hint();
   }
   /// Forgets all nodes and objects. *Requires*: all nodes have ended.
   void forget() noexcept {
     order_.clear();
+    replay_.forget();
     stuck_ = false;
   }
   /// All closures visited have ended: the next one is ready, whether or not there is memory to visit it.
@@ -275,6 +282,8 @@ class graph {
       cursor_ = &c.next;
       stuck_ = false;
       last_resort_ = {.task = &c, .index = next_index_++};
+      order_.all_wait_for(last_resort_);
+      replay_.stop();
       ++unended_;
       local_.push_back(last_resort_);  // begin has made room
     }
@@ -288,6 +297,7 @@ class graph {
     try {
       closure_state state =
           c->state.load(base::memory_order_acquire);  // pairs with the exchange in end_stolen
+      if (!replays(*c, state)) return false;
       if (state == closure_state::stolen) {
         foreign_.reserve(foreign_.size() + 1);
         raised_.reserve(raised_.size() + 1);
@@ -306,6 +316,8 @@ class graph {
         note_raised(*c, next_index_++);
       } else if (state != closure_state::done) {
         visit(*c, false);
+      } else if (record_marker::is(*c) == nullptr) {
+        replay_.skip();
       }
     } catch (const std::bad_alloc&) {
       stuck_ = true;  // the closure is visited again when everything before it has ended
@@ -313,6 +325,24 @@ class graph {
     }
     last_ = c;
     cursor_ = &c->next;
+    return true;
+  }
+
+  /// Enters and leaves replays at the next closure: only where they continue, or all nodes have ended and all
+  /// objects are at home.
+  /// *Returns*: false if it must wait for that.
+  bool replays(closure& c, closure_state state) noexcept {
+    const record_marker* const m = state == closure_state::done ? record_marker::is(c) : nullptr;
+    const bool goes_on = m != nullptr ? replay_.continues_at(*m)
+                                      : !replay_.on() || state == closure_state::done ||
+                                            (state != closure_state::failed &&
+                                             replay_.expects(c, state != closure_state::created));
+    if (!goes_on) {
+      if (unended_ != 0 || order_.versions().any()) return false;
+      forget();
+      replay_.stop();
+    }
+    if (m != nullptr) replay_.begin(*m);
     return true;
   }
 
@@ -326,7 +356,8 @@ class graph {
     const task_options& o = c.what->options(c);
     const int priority = o.priority != 0 ? o.priority : base_priority_;
     (c.local ? local_ : ready_).expect(priority);
-    graph_node& n = order_.add({.task = &c, .index = next_index_, .priority = priority, .running = running});
+    const graph_node made{.task = &c, .index = next_index_, .priority = priority, .running = running};
+    graph_node& n = replay_.on() ? replay_.add(order_, made) : order_.add(made);
     ++next_index_;
     ++unended_;
     if (!running && n.waits == 0) make_ready(n);
@@ -385,6 +416,7 @@ class graph {
   std::vector<graph_node*> foreign_;  // of closures that were stolen before the frame was promoted
   graph_node last_resort_{.task = nullptr, .index = 0};
   graph_order order_;
+  graph_replay replay_;
 };
 
 }  // namespace weft::sched

@@ -21,7 +21,7 @@ class graph_order final : private access_visitor {
   /// Adds the node of a closure after all earlier ones. *Throws*: std::bad_alloc; then it may be added again
   /// when all earlier ones have ended, or all may be forgotten.
   graph_node& add(const graph_node& made) {
-    node_ = make(made);
+    node_ = &make_node(made);
     closure& c = *made.task;
     try {
       wait_for(*node_, barrier_);
@@ -41,6 +41,16 @@ class graph_order final : private access_visitor {
     }
     return *node_;
   }
+  /// Makes a node that is ordered by wait_for alone. *Throws*: std::bad_alloc.
+  graph_node& make_node(const graph_node& made) { return *make(made); }
+  /// `n` is to wait for `before`, unless that is null or has ended. *Throws*: std::bad_alloc.
+  void wait_for(graph_node& n, graph_node* before) {
+    if (before == nullptr || before->ended || before == &n) return;
+    before->out = make(graph_edge{&n, before->out});
+    ++n.waits;
+  }
+  /// All nodes added later are to wait for this one.
+  void all_wait_for(graph_node& n) noexcept { barrier_ = &n; }
   /// The versions of renamed objects.
   graph_versions& versions() noexcept { return versions_; }
   /// Forgets all nodes and objects, and frees versions.
@@ -135,11 +145,6 @@ class graph_order final : private access_visitor {
     }
     if (e.members == nullptr || single == nullptr) return nullptr;
     return join != nullptr ? join : single;
-  }
-  void wait_for(graph_node& n, graph_node* before) {
-    if (before == nullptr || before->ended || before == &n) return;
-    before->out = make(graph_edge{&n, before->out});
-    ++n.waits;
   }
 
   graph_node* node_ = nullptr;     // being added

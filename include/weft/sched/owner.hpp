@@ -4,6 +4,7 @@
 
 #include <weft/base/error.hpp>
 #include <weft/sched/current.hpp>
+#include <weft/sched/recorded_call.hpp>
 #include <weft/sched/run_state.hpp>
 
 namespace weft::sched {
@@ -33,9 +34,10 @@ void offer(strand& s, bool certain) noexcept;
 /// Whether somebody sleeps who could be told (worker.hpp).
 bool sleepers_near(const strand& s) noexcept;
 
-void count_dropped(strand& s) noexcept;  // worker.hpp
-void count_inlined(strand& s) noexcept;  // worker.hpp
-void count_capped(strand& s) noexcept;   // worker.hpp
+void resume_recorded(strand& s) noexcept;  // recording.hpp
+void count_dropped(strand& s) noexcept;    // worker.hpp
+void count_inlined(strand& s) noexcept;    // worker.hpp
+void count_capped(strand& s) noexcept;     // worker.hpp
 
 /// The owner's answer to attention bits: lets a thief finish, takes note of what thieves report.
 /// *Returns*: whether the run of this strand is stopped.
@@ -122,6 +124,8 @@ inline bool seems_ready(const frame& f, const closure& c) noexcept {
 /// Links a complete closure and lets thieves know. *Requires*: the frame is open.
 WEFT_NOINLINE inline void defer(strand& s, closure& c) noexcept {
   frame& f = *s.top;
+  if (s.recorded != nullptr) [[unlikely]]
+    s.recorded->note(c);
   // A body counts more than is wanted, or the claim of its first child would bring deferral back; far beyond
   // that the search for readiness is wasted.
   if (s.surplus < 4 * s.wanted_surplus && !c.local && seems_ready(f, c)) {
@@ -340,8 +344,10 @@ inline void drain_children(strand& s) {
   frame* const floor = s.floor;
   const char* const name = s.inline_name;
   const leftovers::body left = s.left.put_aside();
+  recorded_call* const recorded = std::exchange(s.recorded, nullptr);
   s.inline_name = nullptr;
   drain(s, floor, false);
+  s.recorded = recorded;
   s.inline_name = name;
   s.floor = floor;
   s.left.resume(left);
@@ -369,6 +375,8 @@ WEFT_NOINLINE inline void sync(strand& s) {
     if (s.left.any()) [[unlikely]]
       s.release_leftovers();
   }
+  if (s.recorded != nullptr) [[unlikely]]
+    resume_recorded(s);
   if (s.thrown) std::rethrow_exception(*std::exchange(s.thrown, std::nullopt));
   if (stopped) throw cancelled();
 }

@@ -253,6 +253,7 @@ inline strand* worker::finish_noted(strand& victim, closure& c) noexcept {
 inline void count_done(strand& s, graph& g) noexcept {
   s.executor->count(counter::renames, g.renames());
   s.executor->count(counter::folds, g.folds());
+  s.executor->count(counter::replayed, g.replayed());
 }
 
 /// The owner goes on without the graph, behind `last`, up to which all have ended. *Requires*: the door is

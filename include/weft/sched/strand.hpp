@@ -21,6 +21,7 @@ struct context_slot;
 struct strand;
 class graph;
 struct graph_node;
+struct recorded_call;
 
 /// Looks of the owner at strand::attention end here. Any bit sends the owner off its fast path.
 enum attention_bits : std::uint8_t {
@@ -88,8 +89,9 @@ struct alignas(64) strand {
 #if WEFT_CHECKED
   handed_on handed;  ///< what the running body has handed on
 #endif
-  late_exception thrown;  ///< what a drained frame leaves to the sync or the strand's end
-  frame root;             ///< holds the one closure this strand was made for
+  recorded_call* recorded = nullptr;  ///< what the running body calls for a record; null: nothing
+  late_exception thrown;              ///< what a drained frame leaves to the sync or the strand's end
+  frame root;                         ///< holds the one closure this strand was made for
 
   alignas(64) base::spin_lock door;
   base::atomic<strand_status> status{strand_status::idle};
