@@ -41,17 +41,7 @@ std::string compare(const program& p, const expectation& want, const observation
       out << 'x' << i << " is 0x" << got.objects[i].value << ", serially 0x" << want.objects[i].value;
       return out.str();
     }
-  out << std::dec;
-  for (std::size_t i = 0; i < want.tasks.size(); ++i) {
-    const int n = got.ran[i];
-    const runs may = want.tasks[i];
-    if (may == runs::once ? n == 1 : may == runs::never ? n == 0 : n <= 1) continue;
-    out << "task " << i << " ran " << n << " times, it should have run "
-        << (may == runs::once    ? "once"
-            : may == runs::never ? "never"
-                                 : "at most once");
-    return out.str();
-  }
+  if (const std::string wrong = wrong_runs(want, got); !wrong.empty()) return wrong;
   if (got.wrong_tokens != 0) return "a task did not get the argument it was forked with";
   if (got.wrong_names != 0) return "a task did not see the name it was forked with";
   return {};
@@ -107,6 +97,20 @@ void set_clock(unsigned seconds) {
 }
 
 }  // namespace
+
+std::string wrong_runs(const expectation& want, const observation& got) {
+  for (std::size_t i = 0; i < want.tasks.size(); ++i) {
+    const int n = got.ran[i];
+    const runs may = want.tasks[i];
+    if (may.least <= n && n <= may.most) continue;
+    std::ostringstream out;
+    out << "task " << i << " ran " << n << " times, it should have run " << may.least;
+    if (may.most != may.least) out << " to " << may.most;
+    out << " times";
+    return out.str();
+  }
+  return {};
+}
 
 weft::runtime_options setup::options() const {
   weft::runtime_options o;

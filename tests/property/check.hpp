@@ -2,6 +2,7 @@
 // Compares a program's run on the library with the oracle, and explains a difference.
 #pragma once
 
+#include "execute.hpp"
 #include "program.hpp"
 
 #include <weft/weft.hpp>
@@ -26,6 +27,9 @@ struct setup {
   /// One line for a shell that runs this program again under these options.
   std::string command() const;
 };
+
+/// *Returns*: a sentence about the first task that did not run as often as it should have, else nothing.
+std::string wrong_runs(const expectation& want, const observation& got);
 
 /// Runs p once; empty if library and oracle agree, else one sentence. `alone` says that no other program runs
 /// in this process, so that living instances can be counted. The seed's parity picks the value type.

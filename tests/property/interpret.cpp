@@ -13,7 +13,7 @@ class interpreter {
  public:
   interpreter(const program& p, bool planted) : planted_(planted) {
     out_.objects.resize(static_cast<std::size_t>(p.names));
-    out_.tasks.assign(static_cast<std::size_t>(p.tasks), runs::never);
+    out_.tasks.assign(static_cast<std::size_t>(p.tasks), runs_never);
     for (std::size_t i = 0; i < p.objects.size(); ++i)
       out_.objects[i] = {p.objects[i].initial, p.objects[i].where != home::empty};
     out_.value = call(p.root);
@@ -24,9 +24,9 @@ class interpreter {
  private:
   std::uint64_t call(const task& t) {
     const bool late = thrown_;  // an exception of an earlier task is on its way up
-    out_.tasks[static_cast<std::size_t>(t.id)] = !late       ? runs::once
-                                                 : barred(t) ? runs::never
-                                                             : runs::at_most_once;
+    out_.tasks[static_cast<std::size_t>(t.id)] = !late       ? runs_once
+                                                 : barred(t) ? runs_never
+                                                             : runs_at_most_once;
     std::uint64_t acc = mix(0, static_cast<std::uint64_t>(t.id));
     for (const step& s : t.steps) {
       switch (s.what) {

@@ -10,7 +10,11 @@
 namespace property {
 
 /// How often a task may run.
-enum class runs : unsigned char { once, at_most_once, never };
+struct runs {
+  int least = 0, most = 0;
+  bool operator==(const runs&) const = default;
+};
+inline constexpr runs runs_once{1, 1}, runs_at_most_once{0, 1}, runs_never{};
 
 struct cell {
   std::uint64_t value = 0;

@@ -157,6 +157,7 @@ enum class action : unsigned char {
   add,         ///< add to the value; commutes
   contribute,  ///< add to the right end by the right's operation
   make,        ///< an object of this task
+  repeat,      ///< forks some tasks several times, as a recorded graph
   fork,
   sync,
   catching_sync,  ///< with a handler for the exceptions of this suite
@@ -173,7 +174,7 @@ struct step {
   int name;
   std::uint64_t constant;
   int cell;                 // of what is made
-  std::vector<task> child;  // one task if this is a fork, else empty
+  std::vector<task> child;  // one task if this is a fork, some if a repeat, else empty
 };
 
 struct task {

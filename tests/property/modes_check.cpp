@@ -29,17 +29,7 @@ std::string compare(const program& p, const expectation& want, const observation
           << ", serially 0x" << want.objects[at].value;
       return out.str();
     }
-  out << std::dec;
-  for (std::size_t i = 0; i < want.tasks.size(); ++i) {
-    const int n = got.ran[i];
-    const runs may = want.tasks[i];
-    if (may == runs::once ? n == 1 : may == runs::never ? n == 0 : n <= 1) continue;
-    out << "task " << i << " ran " << n << " times, it should have run "
-        << (may == runs::once    ? "once"
-            : may == runs::never ? "never"
-                                 : "at most once");
-    return out.str();
-  }
+  if (const std::string wrong = wrong_runs(want, got); !wrong.empty()) return wrong;
   return got.wrong_tokens != 0 ? "a task did not get the argument it was forked with" : "";
 }
 

@@ -68,6 +68,8 @@ class maker {
         fork(t, s, depth);
       else if (roll < 50 && depth < 4)
         burst(t, s, depth);
+      else if (roll < 53 && depth < 4)
+        repeat(t, s, depth);
       else if (roll < 66 && !s.empty())
         touch(t, s[static_cast<std::size_t>(dice_.below(static_cast<int>(s.size())))]);
       else if (roll < 73)
@@ -125,6 +127,14 @@ class maker {
     if (fitting.empty()) return;
     const int shape = fitting[static_cast<std::size_t>(dice_.below(static_cast<int>(fitting.size())))];
     for (int n = 2 + dice_.below(6); n > 0; --n) fork(t, s, depth, shape, &k);
+  }
+
+  void repeat(task& t, scope& s, int depth) {
+    task body;
+    for (int n = 1 + dice_.below(5); n > 0; --n) fork(body, s, depth);
+    step again(action::repeat, -1, static_cast<std::uint64_t>(2 + dice_.below(3)));
+    for (step& f : body.steps) again.child.push_back(std::move(f.child.front()));
+    if (!again.child.empty()) t.steps.push_back(std::move(again));
   }
 
   void fork(task& t, scope& s, int depth, int shape = -1, const known* preferred = nullptr) {
@@ -206,9 +216,29 @@ std::size_t weight(const task& t) {
   return n;
 }
 
+void print(std::ostream& out, const task& t, int depth);
+
+void print_fork(std::ostream& out, const task& c, int depth) {
+  const std::string indent(2 * static_cast<std::size_t>(depth), ' ');
+  out << indent << "fork";
+  if (c.local) out << " local";
+  if (c.priority != 0) out << " priority " << c.priority;
+  for (const argument& a : c.arguments) {
+    out << ", " << of(a.how).text << '(';
+    for (const target& g : a.targets) {
+      out << " x" << g.name << " = x" << g.from;
+      if (of(a.how).array) out << '[' << g.first << ", " << g.first + g.count << ')';
+    }
+    out << " )";
+  }
+  out << " {  // task " << c.id << '\n';
+  print(out, c, depth + 1);
+  out << indent << "}\n";
+}
+
 void print(std::ostream& out, const task& t, int depth) {
   for (const step& s : t.steps) {
-    out << std::string(2 * static_cast<std::size_t>(depth), ' ');
+    if (s.what != action::fork) out << std::string(2 * static_cast<std::size_t>(depth), ' ');
     switch (s.what) {
       case action::get:
         out << "acc = mix(acc, x" << s.name << ")\n";
@@ -241,24 +271,14 @@ void print(std::ostream& out, const task& t, int depth) {
       case action::spin:
         out << "spin " << s.constant << '\n';
         break;
-      case action::fork: {
-        const task& c = s.child.front();
-        out << "fork";
-        if (c.local) out << " local";
-        if (c.priority != 0) out << " priority " << c.priority;
-        for (const argument& a : c.arguments) {
-          out << ", " << of(a.how).text << '(';
-          for (const target& g : a.targets) {
-            out << " x" << g.name << " = x" << g.from;
-            if (of(a.how).array) out << '[' << g.first << ", " << g.first + g.count << ')';
-          }
-          out << " )";
-        }
-        out << " {  // task " << c.id << '\n';
-        print(out, c, depth + 1);
+      case action::repeat:
+        out << "repeat " << s.constant << " times, as a recorded graph {\n";
+        for (const task& c : s.child) print_fork(out, c, depth + 1);
         out << std::string(2 * static_cast<std::size_t>(depth), ' ') << "}\n";
         break;
-      }
+      case action::fork:
+        print_fork(out, s.child.front(), depth);
+        break;
     }
   }
 }

@@ -30,7 +30,7 @@ class walk {
  public:
   walk(program& p, bool repair, bool planted) : repair_(repair), planted_(planted) {
     cells_.resize(static_cast<std::size_t>(p.cells));
-    out_.tasks.assign(static_cast<std::size_t>(p.tasks), runs::never);
+    out_.tasks.assign(static_cast<std::size_t>(p.tasks), runs{});
     scope names;
     int n = 0;
     for (const object& o : p.objects) {
@@ -55,7 +55,9 @@ class walk {
 
   std::uint64_t call(task& t, scope names) {
     body b{t, std::move(names), thrown_, {}, mix(0, static_cast<std::uint64_t>(t.id))};
-    out_.tasks[static_cast<std::size_t>(t.id)] = b.late ? runs::at_most_once : runs::once;
+    runs& r = out_.tasks[static_cast<std::size_t>(t.id)];
+    r.least += !b.late;
+    ++r.most;
     if (repair_) begin_with_writes(t);
     for (auto s = t.steps.begin(); s != t.steps.end(); ++s) {
       while (s != t.steps.end() && !legal(b, *s)) {
@@ -123,6 +125,10 @@ class walk {
         at(s.cell) = {s.constant, true};
         b.names[s.name] = {grade::all, -1, false, false, false, s.cell, 1};
         break;
+      case action::repeat:
+        for (std::uint64_t i = 0; i < s.constant; ++i)
+          for (task& c : s.child) fork(b, c);
+        break;
       case action::fork:
         fork(b, s.child.front());
         break;
@@ -164,7 +170,8 @@ class walk {
   }
 
   bool legal(const body& b, step& s) {
-    if (s.what == action::fork) return legal_fork(b, s.child.front());
+    if (s.what == action::fork || s.what == action::repeat)
+      return std::all_of(s.child.begin(), s.child.end(), [&](task& c) { return legal_fork(b, c); });
     if (s.what != action::get && s.what != action::set && s.what != action::mod && s.what != action::add &&
         s.what != action::contribute)
       return true;
@@ -239,7 +246,13 @@ class walk {
 
 }  // namespace
 
-void legalise(program& p) { walk(p, true, false); }
+void legalise(program& p) {
+  // A body that is repeated may lose a step in its second call that the first one relied on.
+  for (std::size_t before = 0; before != size(p);) {
+    before = size(p);
+    walk(p, true, false);
+  }
+}
 
 expectation interpret(const program& p, bool planted) {
   program copy = p;

@@ -331,6 +331,14 @@ class body {
       case action::make:
         hold(s.name, &owned_.emplace_back(V(s.constant)));
         break;
+      case action::repeat: {
+        weft::recorded again;
+        for (std::uint64_t i = 0; i < s.constant; ++i)
+          again([&] {
+            for (const task& c : s.child) fork(c);
+          });
+        break;
+      }
       case action::fork:
         fork(s.child.front());
         break;
@@ -436,8 +444,8 @@ struct launcher<V, shape<K...>> {
   static bool sets_first(const task& c, const argument& a) {
     for (const step& s : c.steps) {
       if (s.what == action::set && s.name == a.targets[0].name) return true;
-      if (s.what == action::fork || s.what == action::sync || s.what == action::catching_sync ||
-          s.what == action::fail)
+      if (s.what == action::fork || s.what == action::repeat || s.what == action::sync ||
+          s.what == action::catching_sync || s.what == action::fail)
         return false;
     }
     return false;

@@ -82,6 +82,7 @@ void run_block(std::uint64_t first, std::uint64_t count, result& r) {
       r.sum.steals += c.steals;
       r.sum.promotions += c.promotions;
       r.sum.folds += c.folds;
+      r.sum.replayed += c.replayed;
       r.sum.renames += c.renames;
       r.sum.demotions += c.demotions;
       r.sum.capped += c.capped;
@@ -108,6 +109,7 @@ TEST_CASE("random programs over all access modes give what the serial program gi
   print("steals", r.sum.steals);
   print("promotions", r.sum.promotions);
   print("folds", r.sum.folds);
+  print("replayed", r.sum.replayed);
   print("renames", r.sum.renames);
   print("demotions", r.sum.demotions);
   print("capped", r.sum.capped);
@@ -121,6 +123,7 @@ TEST_CASE("random programs over all access modes give what the serial program gi
   CHECK(r.sum.steals > 0);
   CHECK(r.sum.promotions > 0);
   CHECK(r.sum.folds > 0);
+  CHECK(r.sum.replayed > 0);
   CHECK(r.sum.renames > 0);
   CHECK(r.sum.capped > 0);
   CHECK(r.sum.parkings > 0);
@@ -146,7 +149,7 @@ TEST_CASE("generated programs over all access modes are legal, varied, and the s
     REQUIRE_NOTHROW(e = interpret(p));  // it throws if a step is not legal
     threw += e.exception != 0;
     caught += static_cast<std::uint64_t>(e.caught);
-    for (const runs r : e.tasks) tasks += r == runs::once;
+    for (const runs r : e.tasks) tasks += static_cast<std::uint64_t>(r.least);
     for (const property::cell& c : e.objects) ++(c.known ? known : unknown);
   }
   std::printf("2000 programs: %llu throw, %llu exceptions caught, %llu tasks, %llu of %llu cells compared\n",

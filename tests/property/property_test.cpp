@@ -162,8 +162,8 @@ TEST_CASE("generated programs are legal, varied, and the same for the same seed"
     threw += e.exception != 0;
     caught += static_cast<std::uint64_t>(e.caught);
     for (const runs r : e.tasks) {
-      tasks += r == runs::once;
-      never += r == runs::never;
+      tasks += r == runs_once;
+      never += r == runs_never;
     }
     for (std::size_t i = 0; i < p.objects.size(); ++i) ++(e.objects[i].known ? known : unknown);
   }

@@ -6,6 +6,7 @@
 #include <weft/base/spin.hpp>
 #include <weft/sched/frame.hpp>
 #include <weft/sched/graph_replay.hpp>
+#include <weft/sched/pace.hpp>
 #include <weft/sched/ready_list.hpp>
 #include <weft/sched/strand.hpp>
 
@@ -20,7 +21,8 @@ namespace weft::sched {
 /// Who may touch it when:
 ///  1. Under `door`: everything but the following.
 ///  2. `mine`, `mine_count`, `mine_start`, `done`, `entered` belong to the owner of the strand.
-///  3. `may_take` and `tiny_until` are hints that anybody may read; so is `owner`, outside the door.
+///  3. `may_take` and the `tiny_until` of `speed` are hints that anybody may read; so is `owner`, outside the
+///  door.
 class graph {
  public:
   using clock = std::chrono::steady_clock;
@@ -30,10 +32,9 @@ class graph {
   base::atomic<strand*> owner{nullptr};  ///< whose frame it is
   base::atomic<graph*> outer{nullptr};   ///< the next one in the list strand::graphs
   strand* waiter = nullptr;              ///< the owner, while it waits for something to do
-  std::uint32_t batch = 1;               ///< how many ready nodes a worker takes at once
   graph_node* at = nullptr;              ///< what the owner executes
   base::atomic<bool> may_take{false};
-  deadline tiny_until;  ///< when thieves look again at what is too short for them
+  pace speed;
 
   bool entered = false;            ///< the owner executes this frame by its graph
   graph_node* mine = nullptr;      ///< taken by the owner, not begun
@@ -55,8 +56,7 @@ class graph {
     try {
       local_.expect(0);  // for begin_anew
       if (from != nullptr) {
-        // Acquire pairs with the exchange of the thief that ended it. What an earlier graph has ended (see
-        // burdens) is in nobody's way.
+        // Acquire: as in visit_next. What an earlier graph has ended (see burdens) is in nobody's way.
         if (const record_marker* const m = record_marker::is(*from))
           replay_.begin(*m);
         else if (from->state.load(base::memory_order_acquire) != closure_state::done)
@@ -89,6 +89,8 @@ class graph {
     while (!coming_home_ && ready_.size() < wanted && budget-- != 0 && visit_next()) {
     }
   }
+  /// The same, as far as it makes sense for workers who take batches.
+  void look_ahead() noexcept { look_ahead(2 * speed.batch(), 2 * large_frame); }
   /// Whether the values of renamed objects have to come home now. Then nothing is visited until they have.
   bool must_come_home() noexcept { return coming_home_ = unended_ == 0 && order_.versions().any(); }
   /// Moves them; by the owner. *Requires*: the door is open.
@@ -100,11 +102,10 @@ class graph {
   }
   std::uint64_t renames() noexcept { return order_.versions().renames(); }
   std::uint64_t folds() const noexcept { return folds_; }
+  std::uint64_t replayed() const noexcept { return replay_.count(); }
   /// Whether all closures linked so far have ended.
   bool all_ended() const noexcept { return unended_ == 0 && unvisited() == nullptr; }
   std::size_t ready() const noexcept { return ready_.size(); }
-  /// How many nodes got their edges from a record.
-  std::uint64_t replayed() const noexcept { return replay_.count(); }
   /// Whether there is something that only the owner can do.
   bool needs_owner() const noexcept {
     return local_.size() != 0 || (failed() && ready_.size() != 0) || unended_ == 0;
@@ -207,31 +208,16 @@ class graph {
       }
     return nullptr;
   }
-  /// Learns from a batch of `count` tasks that began at `start`: workers take more at once where tasks are
-  /// short, and thieves leave a graph alone whose tasks are shorter than their way from one cache to another.
+  /// Learns from a batch of `count` tasks that began at `start`.
   void judge_batch(clock::time_point start, std::uint32_t count, bool by_owner) noexcept {
-    constexpr std::chrono::nanoseconds short_batch(5'000), long_batch(20'000);
-    const auto now = clock::now();
-    const auto took = now - start;
-    if (took < short_batch && batch < 64)
-      batch *= 2;
-    else if (took > long_batch && batch > 1)
-      batch /= 2;
-    if (took < tiny_task * count) {
-      tiny_until.set(now + first_rest);
-      if (by_owner) tiny_in_a_row_ += count;
-    } else if (took > 2 * tiny_task * count) {
-      tiny_until.clear();
-      tiny_in_a_row_ = 0;
-      owner.load(base::memory_order_relaxed)->left_alone.end();
-    }
+    if (speed.judge(start, count, by_owner)) owner.load(base::memory_order_relaxed)->left_alone.end();
   }
   /// Whether thieves should leave it to the owner, who is at it.
-  bool tiny() const noexcept { return waiter == nullptr && tiny_until.lies_ahead(); }
+  bool tiny() const noexcept { return waiter == nullptr && speed.tiny_until().lies_ahead(); }
   /// Whether the owner does better without it: tasks are tiny, and no order but the reference order was asked
   /// for.
   bool burdens() const noexcept {
-    return tiny_in_a_row_ >= large_frame / 2 && !failed() && ready_.levels() <= 1 && local_.levels() <= 1;
+    return speed.tiny_throughout() && !failed() && ready_.levels() <= 1 && local_.levels() <= 1;
   }
   /// *Returns*: the last closure visited, if all of them have ended; else null.
   closure* all_behind() const noexcept { return unended_ == 0 ? last_ : nullptr; }
@@ -249,10 +235,8 @@ class graph {
     at = mine = done = nullptr;
     waiter = nullptr;
     entered = false;
-    batch = 1;
     mine_count = 0;
-    tiny_until.clear();
-    tiny_in_a_row_ = 0;
+    speed.reset();
     last_ = nullptr;
     failed_at_ = none;
     failure_ = {};
@@ -329,15 +313,10 @@ class graph {
   }
 
   /// Enters and leaves replays at the next closure: only where they continue, or all nodes have ended and all
-  /// objects are at home.
-  /// *Returns*: false if it must wait for that.
+  /// objects are at home. *Returns*: false if it must wait for that.
   bool replays(closure& c, closure_state state) noexcept {
     const record_marker* const m = state == closure_state::done ? record_marker::is(c) : nullptr;
-    const bool goes_on = m != nullptr ? replay_.continues_at(*m)
-                                      : !replay_.on() || state == closure_state::done ||
-                                            (state != closure_state::failed &&
-                                             replay_.expects(c, state != closure_state::created));
-    if (!goes_on) {
+    if (m != nullptr ? !replay_.continues_at(*m) : !replay_.goes_on_with(c, state)) {
       if (unended_ != 0 || order_.versions().any()) return false;
       forget();
       replay_.stop();
@@ -399,7 +378,6 @@ class graph {
     }
   }
 
-  std::uint32_t tiny_in_a_row_ = 0;           // tasks of the owner
   closure* last_ = nullptr;                   // visited
   base::atomic<closure*>* cursor_ = nullptr;  // where the next closure to be visited is, or will be linked
   std::uint32_t next_index_ = 1;              // 0 is before all: a failure there drops every task

@@ -43,9 +43,12 @@ class graph_replay {
     }
     next_ = m.from;
   }
-  /// Whether a closure is the next task of the record. `running`: its arguments may be gone.
-  bool expects(closure& c, bool running) const noexcept {
-    if (next_ >= of_->size() || (running && !c.what->lasting)) return false;
+  /// Whether nothing changes with a closure, which is no marker: this is off, or the closure has ended, or it
+  /// is the next task of the record.
+  bool goes_on_with(closure& c, closure_state state) const noexcept {
+    if (!on() || state == closure_state::done) return true;
+    if (state == closure_state::failed || next_ >= of_->size()) return false;
+    if (state != closure_state::created && !c.what->lasting) return false;  // its arguments may be gone
     try {
       return of_->same(next_, c);
     } catch (...) {  // rights that could not be told

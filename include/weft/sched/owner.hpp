@@ -21,7 +21,7 @@ enum class graph_outcome : std::uint8_t {
   aside,   ///< the strand waits as data: it is somebody else's
 };
 
-/// Executes a promoted frame as far as possible (promotion.hpp).
+/// Executes a promoted frame as far as possible (graph_turn.hpp).
 graph_outcome run_promoted(strand& s, frame& f, bool as_data);
 
 /// Whether the owner still has to end, in the ordinary way, the closure at which it was when the frame was

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Large frames: how a thief promotes one to a graph, and how its owner and thieves take tasks from there.
+// Large frames: how a thief promotes one to a graph, and how thieves take tasks from there.
 #pragma once
 
 #include <weft/sched/waiting.hpp>
@@ -89,8 +89,8 @@ inline strand* worker::draw_from_graphs(strand& s, bool running) noexcept {
     // Hints, all of them: doors are for those who have something to do behind.
     if (g->owner.load(base::memory_order_relaxed) != &s) return nullptr;  // it has ended meanwhile
     if (!g->may_take.load(base::memory_order_relaxed) && !thorough_) continue;
-    if (running && g->tiny_until.lies_ahead()) {
-      look_again_at(g->tiny_until.get());
+    if (running && g->speed.tiny_until().lies_ahead()) {
+      look_again_at(g->speed.tiny_until().get());
       continue;
     }
     strand* drawn = nullptr;
@@ -113,7 +113,7 @@ inline strand* worker::draw_from_graphs(strand& s, bool running) noexcept {
 /// Takes more ready nodes for one worker behind `first`, where tasks are short and plenty. *Returns*: how
 /// many it has then. *Requires*: the door is closed.
 inline std::uint32_t take_batch(graph& g, std::size_t workers, graph_node& first) noexcept {
-  const std::size_t share = std::min<std::size_t>(g.batch, g.ready() / workers);
+  const std::size_t share = std::min<std::size_t>(g.speed.batch(), g.ready() / workers);
   graph_node* last = &first;
   std::uint32_t count = 1;
   while (count < share) {
@@ -131,7 +131,7 @@ inline std::uint32_t take_batch(graph& g, std::size_t workers, graph_node& first
 inline strand* worker::draw_from(graph& g, strand& s) noexcept {
   strand* const thief = spare();
   if (thief == nullptr) return nullptr;
-  g.look_ahead(2 * g.batch, 2 * large_frame);
+  g.look_ahead();
   graph_node* const n = g.take();
   if (n != nullptr) {
     thief->drawn_count = take_batch(g, home_->workers.size(), *n);
@@ -187,7 +187,7 @@ inline strand* worker::end_drawn(strand& s) noexcept {
       }
       n = nullptr;
       if (folds == nullptr) {
-        g.look_ahead(2 * g.batch, 2 * large_frame);
+        g.look_ahead();
         g.judge_batch(s.drawn_start, s.drawn_count, false);
         if (!g.tiny()) n = g.take();
         if (n != nullptr) {
@@ -247,146 +247,6 @@ inline strand* worker::finish_noted(strand& victim, closure& c) noexcept {
     break;
   }
   return owner;
-}
-
-/// Counts what a graph has done that is about to end.
-inline void count_done(strand& s, graph& g) noexcept {
-  s.executor->count(counter::renames, g.renames());
-  s.executor->count(counter::folds, g.folds());
-  s.executor->count(counter::replayed, g.replayed());
-}
-
-/// The owner goes on without the graph, behind `last`, up to which all have ended. *Requires*: the door is
-/// closed.
-inline void leave_graph(strand& s, frame& f, graph& g, closure& last) noexcept {
-  // All this is there for a thief that sees the frame without the flag: pairs with find_ready.
-  last.state.store(closure_state::done, base::memory_order_relaxed);
-  base::owner_store(f.current, &last);
-  remove_graph(s, g);
-  count_done(s, g);
-  g.give_up();
-  s.left_alone.begin(*f.parent);
-  f.flags.fetch_and(static_cast<std::uint8_t>(~frame::promoted), base::memory_order_release);
-  s.executor->count(counter::demotions);
-}
-
-/// The owner's next task. *Returns*: null if there is none now, for the reason noted in `outcome`.
-inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, graph_outcome& outcome) {
-  base::backoff patience;
-  for (unsigned round = 0;; ++round) {
-    // Without the lock, while nothing special has happened: the next of the batch.
-    if (g.entered && g.mine != nullptr && !f.is(frame::closed) && base::owner_load(s.attention) == 0) {
-      g.at->next = std::exchange(g.done, g.at);
-      g.at = std::exchange(g.mine, g.mine->next);
-      base::owner_store(f.current, g.at->task);
-      return g.at->task;
-    }
-    if (look(s) || s.run.load(base::memory_order_relaxed)->stopped.load(base::memory_order_acquire))
-      f.close(cancellation(), nullptr);
-    graph_entry* folds = nullptr;
-    closure* dropped = nullptr;
-    bool ended = false, tiny = false, coming_home = false;
-    {
-      const std::lock_guard hold(g.door);
-      g.entered = true;
-      const bool stopped = s.run.load(base::memory_order_relaxed)->stopped.load(base::memory_order_acquire);
-      if (f.is(frame::closed)) g.fail(stopped || g.at == nullptr ? 0 : g.at->index, f.take_failure());
-      if (g.at != nullptr) g.at->next = std::exchange(g.done, g.at);
-      g.at = nullptr;
-      while (g.mine != nullptr) {
-        graph_node* const back = g.mine;
-        g.mine = back->next;
-        g.give_back(*back);
-      }
-      while (g.done != nullptr) {
-        graph_node* const n = g.done;
-        g.done = n->next;
-        g.finish(*n, folds);
-      }
-      if (g.mine_count != 0) g.judge_batch(g.mine_start, std::exchange(g.mine_count, 0), true);
-      coming_home = folds == nullptr && g.must_come_home();
-      const bool go_on = folds == nullptr && !coming_home;
-      closure* const last = go_on && g.burdens() ? g.all_behind() : nullptr;
-      if (last != nullptr) {
-        leave_graph(s, f, g, *last);
-        outcome = graph_outcome::left;
-        ended = true;
-      } else if (go_on) {
-        graph_node* n = nullptr;
-        if (!g.burdens() || (n = g.take_for_owner()) == nullptr) {
-          g.look_ahead(2 * g.batch, 2 * large_frame);
-          n = g.take_for_owner();
-        }
-        if (n != nullptr) {
-          g.at = n;
-          n->next = nullptr;
-          if (g.must_drop(*n)) {
-            dropped = n->task;
-            n->dropped = true;
-          } else {
-            if (!g.failed()) {
-              g.mine_count = take_batch(g, g.tiny() ? 1 : s.executor->home().workers.size(), *n);
-              g.mine_start = graph::clock::now();
-            }
-            g.mine = std::exchange(n->next, nullptr);
-          }
-          base::owner_store(f.current, n->task);
-        } else if (g.all_ended()) {
-          if (g.failed()) {
-            placed_exception e = g.take_failure();
-            f.close(std::move(e.error), e.place);
-          }
-          remove_graph(s, g);  // thieves recognise by `owner` that it is over
-          f.flags.fetch_or(frame::over, base::memory_order_relaxed);  // for the owner alone
-          count_done(s, g);
-          g.end();
-          outcome = graph_outcome::ended;
-          ended = true;
-        }
-      }
-      g.update_hint();
-      tiny = g.tiny();
-    }
-    if (ended) {
-      s.executor->home().put_graph(g);
-      return nullptr;
-    }
-    if (coming_home) {
-      g.come_home();
-      continue;
-    }
-    if (folds != nullptr) {
-      g.fold(folds);
-      continue;
-    }
-    if (dropped != nullptr) {
-      dropped->what->drop(*dropped);
-      count_dropped(s);
-      continue;
-    }
-    if (g.may_take.load(base::memory_order_relaxed) && sleepers_near(s)) offer(s, !tiny);
-    if (g.at != nullptr) return g.at->task;
-    if (round < 32) {
-      patience.wait();
-    } else if (!s.executor->await_graph(s, g, as_data)) {
-      outcome = graph_outcome::aside;
-      return nullptr;
-    }
-  }
-}
-
-inline graph_outcome run_promoted(strand& s, frame& f, bool as_data) {
-  graph& g = graph_of(s, f);
-  for (;;) {
-    graph_outcome outcome{};
-    closure* const c = next_promoted(s, f, g, as_data, outcome);
-    if (c == nullptr) return outcome;
-    prepare(*g.at);
-    enter(s, f, *c);
-    run_body(s, *c);
-    if (s.top != &f) return graph_outcome::opened;
-    release_objects(s, f.objects);
-  }
 }
 
 }  // namespace weft::sched

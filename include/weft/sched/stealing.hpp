@@ -2,7 +2,7 @@
 // The thief: how it gets into another worker's strand without taxing the owner, and what it takes out.
 #pragma once
 
-#include <weft/sched/promotion.hpp>
+#include <weft/sched/graph_turn.hpp>
 
 namespace weft::sched {
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a graph learns of the length of its tasks.
+#pragma once
+
+#include <weft/sched/frame.hpp>
+#include <weft/sched/rest.hpp>
+
+namespace weft::sched {
+
+/// Workers take more tasks at once where they are short, and thieves leave alone what is shorter than its way
+/// from one cache to another. *Thread safety*: under the lock of the graph; tiny_until() is a hint for
+/// anybody.
+class pace {
+ public:
+  using clock = deadline::clock;
+
+  void reset() noexcept {
+    batch_ = 1;
+    tiny_in_a_row_ = 0;
+    tiny_until_.clear();
+  }
+  /// Learns from a batch of `count` tasks that began at `start`. *Returns*: whether they are worth a theft.
+  bool judge(clock::time_point start, std::uint32_t count, bool by_owner) noexcept {
+    constexpr std::chrono::nanoseconds short_batch(5'000), long_batch(20'000);
+    const auto now = clock::now();
+    const auto took = now - start;
+    if (took < short_batch && batch_ < 64)
+      batch_ *= 2;
+    else if (took > long_batch && batch_ > 1)
+      batch_ /= 2;
+    if (took < tiny_task * count) {
+      tiny_until_.set(now + first_rest);
+      if (by_owner) tiny_in_a_row_ += count;
+    } else if (took > 2 * tiny_task * count) {
+      tiny_until_.clear();
+      tiny_in_a_row_ = 0;
+      return true;
+    }
+    return false;
+  }
+  /// How many ready tasks a worker takes at once.
+  std::uint32_t batch() const noexcept { return batch_; }
+  /// When thieves look again at what is too short for them.
+  const deadline& tiny_until() const noexcept { return tiny_until_; }
+  /// Whether the owner has met tiny tasks only, and not just a few.
+  bool tiny_throughout() const noexcept { return tiny_in_a_row_ >= large_frame / 2; }
+
+ private:
+  std::uint32_t batch_ = 1;
+  std::uint32_t tiny_in_a_row_ = 0;  // tasks of the owner
+  deadline tiny_until_;
+};
+
+}  // namespace weft::sched
