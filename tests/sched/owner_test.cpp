@@ -456,6 +456,27 @@ TEST_CASE("sleepers are told of what is forked, and whether it can be stolen") {
   CHECK(e.drain_all());
 }
 
+TEST_CASE("where tasks pass fast, sleepers are not told of each, unless it can be stolen") {
+  execution e;
+  int a = 0;
+  e.wanted_surplus = 1;
+  e.quiet_tasks = e.quiet_length = 7;
+  for (int i = 0; i < 5; ++i) e.fork(i, {}, {writes(a)});
+  CHECK(e.quiet_tasks == 7);
+  worker.sleepers = true;
+  e.fork(5, {}, {writes(a)});
+  CHECK(e.quiet_tasks == 0);  // who forks has something to tell
+  e.fork(6);
+  worker = {};
+  worker.sleepers = true;
+  e.quiet_tasks = 3;
+  CHECK(e.drain_all());
+  CHECK(e.log == numbers{0, 1, 2, 3, 4, 5, 6});
+  CHECK(e.quiet_tasks == 0);
+  CHECK(worker.certain == 1);  // the last
+  CHECK(worker.offers == 4);
+}
+
 TEST_CASE("the running task's name is that of its closure, or of the innermost named one inside fork") {
   CHECK(weft::sched::current_task_name() == nullptr);  // outside
   execution e;

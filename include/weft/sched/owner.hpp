@@ -134,8 +134,10 @@ WEFT_NOINLINE inline void defer(strand& s, closure& c) noexcept {
   }
   link(f, c);
   ++s.live;
-  if (sleepers_near(s)) [[unlikely]]
+  if (sleepers_near(s)) [[unlikely]] {
+    s.quiet_tasks = s.quiet_length = 0;
     offer(s, c.counted);
+  }
 }
 
 /// Whether an exception already stands at the end of the running body's frame, so that forks are dropped.
@@ -186,6 +188,15 @@ WEFT_COLD inline bool next_is_ready(const closure& c) noexcept {
   return true;
 }
 
+/// Tells sleepers of what comes behind `c`.
+WEFT_COLD inline void offer_next(strand& s, const closure& c) noexcept {
+  const bool certain = next_is_ready(c);
+  if (!certain && s.quiet_tasks != 0)
+    --s.quiet_tasks;
+  else
+    offer(s, certain);
+}
+
 /// Prepares the strand for the body of `c`, which is claimed.
 WEFT_ALWAYS_INLINE void enter(strand& s, frame& f, closure& c) noexcept {
   s.floor = &f;
@@ -196,7 +207,7 @@ WEFT_ALWAYS_INLINE void enter(strand& s, frame& f, closure& c) noexcept {
     if (c.counted && s.surplus != 0) --s.surplus;
     s.restore_limit();
     if (sleepers_near(s)) [[unlikely]]
-      offer(s, next_is_ready(c));
+      offer_next(s, c);
   }
 }
 

@@ -39,14 +39,15 @@ inline int inherited_priority(strand& s, const frame& f) noexcept {
 /// Makes a frame's graph, if there is more than one thing to do in it. *Requires*: alone inside the strand.
 inline bool worker::promote(strand& s, frame& f) noexcept {
   // A frame without parallelism in sight is left to its owner, who is faster alone. Thieves look again more
-  // and more rarely, and each time twice as far; and always before they go to sleep.
+  // and more rarely, and each time twice as far; and always, but not so far, before they go to sleep.
   constexpr std::uint16_t most = 1u << 15;
   if (f.attempts < most) ++f.attempts;
-  if (!std::has_single_bit(f.attempts) && !thorough_) return false;
+  const bool far = std::has_single_bit(f.attempts);
+  if (!far && !thorough_) return false;
   // The owner may have moved on since the frame was searched, to an exception that stands at this place.
   closure* const from = f.current.load(base::memory_order_acquire);
   if (from != nullptr && from->state.load(base::memory_order_acquire) == closure_state::failed) return false;
-  const std::size_t reach = std::size_t{4 * large_frame} * f.attempts;
+  const std::size_t reach = std::size_t{4 * large_frame} * (far ? f.attempts : 1u);
   graph* g = nullptr;
   try {
     g = &home_->take_graph();

@@ -85,7 +85,9 @@ struct alignas(64) strand {
   const char* inline_name = nullptr;       ///< name of the innermost named task that runs inside fork
   weak_body* weak = nullptr;               ///< the innermost one on the stack
   std::chrono::nanoseconds last_offer{0};  ///< when sleepers were last told of this strand
-  std::uint32_t vague_offers = 0;          ///< how often there was little to tell
+  std::chrono::nanoseconds last_look{0};   ///< when that was last considered
+  unsigned quiet_tasks = 0;                ///< how many may pass until then, if there is little to tell,
+  unsigned quiet_length = 0;               ///< and how many they were at first
 #if WEFT_CHECKED
   handed_on handed;  ///< what the running body has handed on
 #endif

@@ -117,15 +117,18 @@ inline bool sleepers_near(const strand& s) noexcept {
 }
 
 /// *Cost*: a system call at most every 20 microseconds; more rarely if it is not certain that there is
-/// something to steal and earlier wakes found nothing. Then the clock is not read every time either.
+/// something to steal and earlier wakes found nothing.
 WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
   engine& e = s.executor->home();
   // Relaxed, both: hints. A searching worker looks again behind a heavy fence before it sleeps.
   if (e.searching.load(base::memory_order_relaxed) != 0) return;
   if (s.left_alone.any() && e.napping.load(base::memory_order_relaxed) != 0) return;
   const unsigned fruitless = certain ? 0 : e.fruitless.load(base::memory_order_relaxed);
-  if ((++s.vague_offers & ((1u << std::min(fruitless, 5u)) - 1)) != 0) return;
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  // While tasks pass fast, enter asks more rarely.
+  constexpr std::chrono::microseconds fast(1);
+  s.quiet_tasks = now - std::exchange(s.last_look, now) < fast ? std::min(2 * s.quiet_length + 1, 7u) : 0;
+  s.quiet_length = s.quiet_tasks;
   // A worker that was just woken goes on searching for longer than the floor, or there is no floor.
   constexpr std::chrono::microseconds floor(20);
   const unsigned patience = std::min(fruitless, 8u);
