@@ -130,9 +130,13 @@ class maker {
   }
 
   void repeat(task& t, scope& s, int depth) {
+    const int times = 2 + dice_.below(3);
+    if (repeated_ * times > 8) return;
+    repeated_ *= times;
     task body;
     for (int n = 1 + dice_.below(5); n > 0; --n) fork(body, s, depth);
-    step again(action::repeat, -1, static_cast<std::uint64_t>(2 + dice_.below(3)));
+    repeated_ /= times;
+    step again(action::repeat, -1, static_cast<std::uint64_t>(times));
     for (step& f : body.steps) again.child.push_back(std::move(f.child.front()));
     if (!again.child.empty()) t.steps.push_back(std::move(again));
   }
@@ -197,6 +201,7 @@ class maker {
 
   dice dice_;
   bool fails_ = false;
+  int repeated_ = 1;  // how often what is being made runs
   int budget_ = 0, spins_ = 0, names_ = 0, tasks_ = 0, cells_ = 0;
 };
 
