@@ -280,7 +280,7 @@ struct reduce_binding_to : object_binding<Parameter, reduce<T, Op>> {
                       .mode = access_mode::reduce,
                       .operation = k.operation(),
                       .part = part,
-                      .place = const_cast<T**>(&k.object)});
+                      .place = static_cast<void*>(const_cast<T**>(&k.object))});
   }
 };
 template <class Parameter, class T, class Op>

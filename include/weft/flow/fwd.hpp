@@ -5,6 +5,7 @@
 #include <weft/base/config.hpp>
 #include <weft/sched/access.hpp>
 
+#include <memory>
 #include <span>
 #include <type_traits>
 
@@ -54,7 +55,7 @@ struct key {
   /// Where the right keeps it.
   template <class Right>
   static void* place(const Right& r) noexcept {
-    return const_cast<void*>(static_cast<const void*>(&r.value_));
+    return const_cast<void*>(static_cast<const void*>(std::addressof(r.value_)));
   }
   template <class Handle>
   static void assign(Handle& h) {

@@ -82,7 +82,9 @@ struct closure {
   void* const* objects() const noexcept { return reinterpret_cast<void* const*>(this + 1); }
 
   /// One of them, where somebody may just be redirecting the closure to a version of it.
-  const void* object(std::size_t i) const noexcept { return base::racy_load(objects() + i); }
+  const void* object(std::size_t i) const noexcept {
+    return base::racy_load(static_cast<const void*>(objects() + i));
+  }
 
   /// Stores the exception of a closure that is about to be failed.
   void set_failure(std::exception_ptr e) noexcept { std::construct_at(&failure_, std::move(e)); }

@@ -32,7 +32,7 @@ class graph_order final : private access_visitor {
       for (std::size_t i = 0; i < c.what->objects; ++i)
         add({.object = c.objects()[i],
              .mode = c.what->modes[i],
-             .place = const_cast<void**>(c.objects() + i),
+             .place = static_cast<void*>(const_cast<void**>(c.objects() + i)),
              .kind = c.what->kinds != nullptr ? c.what->kinds[i] : nullptr});
       if (c.what->more != nullptr) c.what->more(c, *this);
     } catch (...) {
