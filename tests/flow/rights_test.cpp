@@ -176,7 +176,7 @@ TEST_CASE("what a child does with a handed right comes before what follows its p
   });
 }
 
-TEST_CASE("readers run together, and a writer after them alone") {
+TEST_CASE("readers run together, and one that changes the object after them alone") {
   weft::runtime rt({.workers = 4, .inlining = false});
   weft::shared<int> x(1);
   std::atomic<int> together{0}, wrong{0};
@@ -195,7 +195,7 @@ TEST_CASE("readers run together, and a writer after them alone") {
           wrong += together != 3;
           v = 2;
         },
-        weft::write(x));
+        weft::update(x));
     weft::fork([&](const int& v) { wrong += v != 2; }, weft::read(x));
   });
   CHECK(met);
