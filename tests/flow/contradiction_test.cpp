@@ -126,7 +126,8 @@ TEST_CASE("what does not contradict is not stopped") {
       weft::fork([](const long&, long& w) { ++w; }, weft::read(o.x), weft::commute(o.x));
       weft::fork([](const long& v, long& w) { w = v; }, weft::read(o.x), weft::write(o.y));
       weft::fork([](std::vector<weft::update<long>>) {}, list(weft::update(o.x), weft::update(o.x)));
-      weft::fork([](std::list<weft::read<long>>, long&) {}, std::list<weft::read<long>>(), weft::write(o.x));
+      weft::fork([](std::list<weft::read<long>>, long& v) { v = 2; }, std::list<weft::read<long>>(),
+                 weft::write(o.x));
       auto r = weft::fork([](const long& v) { return v; }, weft::read(o.x));
       weft::fork([](const long& v, auto sum) { sum += v; }, weft::read(r), weft::reduce(o.x, std::plus<>{}));
       // neighbours, other arrays, and empty parts

@@ -3,6 +3,7 @@
 #include "modes.hpp"
 #include "support/random.hpp"
 
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
@@ -129,6 +130,12 @@ class maker {
     for (int n = 2 + dice_.below(6); n > 0; --n) fork(t, s, depth, shape, &k);
   }
 
+  /// What such a task forks joins the graph, and may differ: it may be on objects of its own.
+  static bool weak_only(const task& t) {
+    return !t.arguments.empty() && std::all_of(t.arguments.begin(), t.arguments.end(),
+                                               [](const argument& a) { return of(a.how).weak; });
+  }
+
   void repeat(task& t, scope& s, int depth) {
     const int times = 2 + dice_.below(3);
     if (repeated_ * times > 8) return;
@@ -137,7 +144,8 @@ class maker {
     for (int n = 1 + dice_.below(5); n > 0; --n) fork(body, s, depth);
     repeated_ /= times;
     step again(action::repeat, -1, static_cast<std::uint64_t>(times));
-    for (step& f : body.steps) again.child.push_back(std::move(f.child.front()));
+    for (step& f : body.steps)
+      if (!weak_only(f.child.front())) again.child.push_back(std::move(f.child.front()));
     if (!again.child.empty()) t.steps.push_back(std::move(again));
   }
 
