@@ -94,8 +94,10 @@ inline void prepare(const graph_node& n) noexcept {
   n.task->apart = n.parts != nullptr;
   for (const graph_redirection* r = n.redirections; r != nullptr; r = r->next) {
     graph_version& v = *r->version;
-    if (!v.made) v.kind->construct(v.place);
-    v.made = true;
+    if (!v.made) {  // the writer's: all others come after it
+      v.kind->construct(v.place);
+      v.made = true;
+    }
     base::racy_store(r->place, v.place);
   }
 }
