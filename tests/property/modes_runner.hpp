@@ -18,7 +18,6 @@
 #include <set>
 #include <span>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -357,7 +356,7 @@ class body {
       case action::spin:
         for (std::uint64_t i = 0; i < s.constant; ++i) {
           for (int k = 0; k < 100; ++k) asm volatile("" : : "r"(k));  // keeps the loop
-          if (i % 8 == 7) std::this_thread::yield();
+          if (i % 8 == 7) weft::base::yield();
         }
         break;
     }

@@ -14,7 +14,6 @@
 #include <deque>
 #include <list>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -207,7 +206,7 @@ class body {
   static void spin(std::uint64_t n) {
     for (std::uint64_t i = 0; i < n; ++i) {
       for (int k = 0; k < 100; ++k) asm volatile("" : : "r"(k));  // keeps the loop
-      if (i % 8 == 7) std::this_thread::yield();
+      if (i % 8 == 7) weft::base::yield();
     }
   }
 

@@ -1164,26 +1164,34 @@ TEST_CASE("a graph that is given up frees versions that were never used") {
   CHECK(x.value == 3);
 }
 
+/// What a worker reports of a batch whose tasks took that long each, which ends in an hour: so what follows
+/// from it lasts for the test.
+void report(graph& g, std::chrono::nanoseconds one, bool by_owner) {
+  constexpr std::uint32_t many = weft::sched::large_frame;
+  const auto end = graph::clock::now() + std::chrono::hours(1);
+  g.judge_batch(end - one * many, end, many, by_owner);
+}
+constexpr auto tiny = weft::sched::tiny_task / 2, fair = weft::sched::tiny_task * 3 / 2,
+               long_enough = weft::sched::tiny_task * 3;
+
 TEST_CASE("a graph of tiny tasks burdens its owner") {
-  using clock = graph::clock;
-  constexpr unsigned many = weft::sched::large_frame;
-  constexpr std::uint32_t short_tasks =
-      1'000'000'000;  // whatever passes in this test, it is little for so many
-  const auto ages_ago = [] { return clock::now() - std::chrono::hours(1); };
   execution e;
   const closure& first = e.add();
   const closure& second = e.add();
   e.begin();
   CHECK_FALSE(e.g.burdens());
   CHECK_FALSE(e.g.tiny());
-  e.g.judge_batch(clock::now(), short_tasks, false);  // what thieves find says nothing of the owner's own
+  report(e.g, tiny, false);  // what thieves find says nothing of the owner's own
   CHECK_FALSE(e.g.burdens());
-  e.g.judge_batch(clock::now(), short_tasks, true);
+  CHECK(e.g.tiny());
+  report(e.g, tiny, true);
   CHECK(e.g.burdens());
-  e.g.judge_batch(ages_ago(), many, false);  // but it may be worth their while
+  report(e.g, fair, false);  // one way or the other
+  CHECK(e.g.burdens());
+  report(e.g, long_enough, false);  // but it may be worth their while
   CHECK_FALSE(e.g.burdens());
   CHECK_FALSE(e.g.tiny());
-  e.g.judge_batch(clock::now(), short_tasks, true);
+  report(e.g, tiny, true);
   CHECK(e.g.burdens());
 
   CHECK(e.g.all_behind() == nullptr);
@@ -1195,12 +1203,44 @@ TEST_CASE("a graph of tiny tasks burdens its owner") {
   CHECK(e.g.all_behind() == &second);
 }
 
-TEST_CASE("a graph with priorities is no burden, nor is one with a failure") {
-  constexpr std::uint32_t short_tasks = 1'000'000'000;
+TEST_CASE("thieves leave the level of tiny tasks alone, until one is worth their while") {
   execution e;
   e.add();
   e.begin();
-  e.g.judge_batch(graph::clock::now(), short_tasks, true);
+  CHECK_FALSE(e.left_alone.covers(*e.top->parent));
+  report(e.g, fair, false);
+  CHECK_FALSE(e.left_alone.covers(*e.top->parent));
+  report(e.g, tiny, false);
+  CHECK(e.left_alone.covers(*e.top->parent));
+  CHECK_FALSE(e.left_alone.covers(*e.top));
+  CHECK(e.left_alone.last() == e.g.speed.tiny_until().get());
+  report(e.g, long_enough, true);
+  CHECK_FALSE(e.left_alone.any());
+}
+
+TEST_CASE("a rest becomes longer, never shorter, until it is ended") {
+  using clock = weft::sched::deadline::clock;
+  execution e;
+  const weft::sched::frame& level = *e.top;
+  weft::sched::rest& r = e.left_alone;
+  const auto far = clock::now() + std::chrono::hours(2), near = clock::now() + std::chrono::hours(1);
+  r.begin(level, far);
+  r.begin(level, near);
+  CHECK(r.last() == far);
+  CHECK(r.covers(level));
+  r.begin(*level.parent, near);  // another level is another rest
+  CHECK(r.last() == near);
+  CHECK_FALSE(r.covers(level));
+  r.end();
+  CHECK_FALSE(r.covers(*level.parent));
+  CHECK_FALSE(r.any());
+}
+
+TEST_CASE("a graph with priorities is no burden, nor is one with a failure") {
+  execution e;
+  e.add();
+  e.begin();
+  report(e.g, tiny, true);
   CHECK(e.g.burdens());
   e.add({}, {}, {.priority = 1});
   e.visit_all();
@@ -1209,7 +1249,7 @@ TEST_CASE("a graph with priorities is no burden, nor is one with a failure") {
   execution f;
   const closure& failing = f.add();
   f.begin();
-  f.g.judge_batch(graph::clock::now(), short_tasks, true);
+  report(f.g, tiny, true);
   f.take();
   f.fail(failing, 1);
   CHECK_FALSE(f.g.burdens());

@@ -2,29 +2,16 @@
 // The one door to atomics, with the asymmetric pair by which a thief orders itself against an owner.
 #pragma once
 
-#include <weft/base/config.hpp>
-
-#include <atomic>
+#include <weft/base/platform.hpp>
 
 #if WEFT_ASYMMETRIC
 #include <linux/membarrier.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <mutex>
 #endif
 
 namespace weft::base {
-
-template <class T>
-using atomic = std::atomic<T>;
-
-using std::memory_order_acq_rel;
-using std::memory_order_acquire;
-using std::memory_order_relaxed;
-using std::memory_order_release;
-using std::memory_order_seq_cst;
 
 /// The owner's half of the asymmetric Dekker pattern: `owner_store(a, v); owner_load(b)` on one side,
 /// `b.store(...); heavy_fence(); a.load()` on the other; at least one side sees the other's store.
@@ -85,7 +72,7 @@ inline void* const fence_page = []() -> void* {
 /// Taking rights away from a mapped page interrupts every processor that runs this process, which is a
 /// full fence there. For kernels or containers that refuse membarrier.
 WEFT_COLD inline void page_fence() noexcept {
-  static constinit std::mutex one_at_a_time;
+  static constinit mutex one_at_a_time;
   const std::lock_guard hold(one_at_a_time);
   mprotect(fence_page, 4096, PROT_READ | PROT_WRITE);
   *static_cast<volatile char*>(fence_page) = 1;
@@ -100,7 +87,7 @@ inline bool heavy_fence_works() noexcept { return detail::membarrier_works || de
 /// Makes every other thread of the process pass a full fence between two of its instructions.
 /// *Cost*: microseconds; only thieves and workers about to sleep call it.
 inline void heavy_fence() noexcept {
-  std::atomic_thread_fence(memory_order_seq_cst);
+  fence();
   if (detail::membarrier_works) [[likely]]
     syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
   else
@@ -117,7 +104,7 @@ inline void heavy_fence() noexcept {
   static atomic<int> everybody{0};  // Thread Sanitizer does not know fences
   everybody.fetch_add(1, memory_order_seq_cst);
 #else
-  std::atomic_thread_fence(memory_order_seq_cst);
+  fence();
 #endif
 }
 

@@ -23,9 +23,11 @@
 #define WEFT_TSAN 0
 #endif
 
+// WEFT_PLATFORM, for tests only: the header, as after #include, of another platform (base/platform.hpp).
+
 /// 1: owners use plain stores and thieves pay for a process-wide barrier; 0: both use ordered operations.
 #ifndef WEFT_ASYMMETRIC
-#if defined(__linux__) && !WEFT_TSAN
+#if defined(__linux__) && !WEFT_TSAN && !defined(WEFT_PLATFORM)
 #define WEFT_ASYMMETRIC 1
 #else
 #define WEFT_ASYMMETRIC 0
@@ -63,9 +65,4 @@
 /// For how long at first; small values are for tests.
 #ifndef WEFT_REST_US
 #define WEFT_REST_US 50
-#endif
-
-/// Yields the processor at marked points, so that few cores show many schedules; for tests only.
-#ifndef WEFT_TEST_YIELDS
-#define WEFT_TEST_YIELDS 0
 #endif

@@ -4,27 +4,10 @@
 
 #include <weft/base/atomic.hpp>
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <chrono>
 #include <climits>
 #include <cstdint>
 
 namespace weft::base {
-
-/// Blocks while `word` holds `seen`, at most for `limit` if there is one; may return early.
-inline void futex_wait(atomic<std::uint32_t>& word, std::uint32_t seen,
-                       const timespec* limit = nullptr) noexcept {
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, seen, limit, nullptr, 0);
-}
-
-/// Wakes at most `count` threads blocked on `word`.
-inline void futex_wake(atomic<std::uint32_t>& word, int count) noexcept {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
-}
 
 /// Sleeping without lost wake-ups (protocol in sched/README.md, "Sleep and wake").
 /// A sleeper announces itself, fences heavily, looks for work once more, and only then waits; a notifier
@@ -47,14 +30,9 @@ class event_count {
     waiters_.fetch_sub(1, memory_order_seq_cst);
   }
   /// The same, at most until `end`.
-  void wait_until(std::uint32_t key, std::chrono::steady_clock::time_point end) noexcept {
-    while (epoch_.load(memory_order_acquire) == key) {  // as in wait
-      const std::chrono::nanoseconds left = end - std::chrono::steady_clock::now();
-      if (left.count() <= 0) break;
-      const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
-      const timespec limit{seconds.count(), (left - seconds).count()};
-      futex_wait(epoch_, key, &limit);
-    }
+  void wait_until(std::uint32_t key, clock::time_point end) noexcept {
+    while (epoch_.load(memory_order_acquire) == key && clock::now() < end)  // as in wait
+      futex_wait_until(epoch_, key, end);
     waiters_.fetch_sub(1, memory_order_seq_cst);
   }
   /// Whether somebody sleeps or is about to. *Requires*: the work was published by owner_store or stronger.

@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-// Waiting for a moment: the pause instruction, a growing wait, and a small lock for short sections.
+// Waiting for a moment: a growing wait, and a small lock for short sections.
 #pragma once
 
 #include <weft/base/atomic.hpp>
 
-#include <sched.h>
-
 namespace weft::base {
-
-/// Tells the processor that this is a spin loop.
-WEFT_ALWAYS_INLINE void pause() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 /// Waits longer each time; soon gives the processor away, since the thread waited for may need this core.
 class backoff {
@@ -25,7 +14,7 @@ class backoff {
       for (unsigned i = 0; i < (1u << round_); ++i) pause();
       ++round_;
     } else {
-      sched_yield();
+      yield();
     }
   }
 

@@ -101,7 +101,7 @@ class stack_pool {
  private:
   const std::size_t stack_bytes_;
   const std::size_t keep_;
-  mutable std::mutex lock_;
+  mutable base::mutex lock_;
   std::vector<stack> idle_;
   std::size_t live_ = 0;
   std::size_t mapped_ = 0;

@@ -42,7 +42,7 @@ class engine {
   /// Hands a strand to whichever worker comes first: a new run, or a body whose nested run has ended.
   void submit(strand& s) noexcept {
     submitted.push_back(s);
-    std::atomic_thread_fence(base::memory_order_seq_cst);  // the submission before the look at sleepers
+    base::fence();  // the submission before the look at sleepers
     if (bell.any_waiting()) bell.notify_one();
   }
 
@@ -117,10 +117,10 @@ class engine {
     for (base::backoff wait; visitors.load(base::memory_order_acquire) != 0;) wait.wait();
   }
 
-  std::mutex graphs_door_;
+  base::mutex graphs_door_;
   std::vector<std::unique_ptr<graph>> graphs_;
   std::vector<graph*> idle_graphs_;
-  std::mutex registry_door_;
+  base::mutex registry_door_;
   std::vector<std::unique_ptr<strand>> registry_;
 };
 

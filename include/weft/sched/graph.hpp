@@ -10,7 +10,7 @@
 #include <weft/sched/ready_list.hpp>
 #include <weft/sched/strand.hpp>
 
-#include <chrono>
+#include <algorithm>
 #include <mutex>
 
 namespace weft::sched {
@@ -25,7 +25,7 @@ namespace weft::sched {
 ///  door.
 class graph {
  public:
-  using clock = std::chrono::steady_clock;
+  using clock = base::clock;
 
   base::spin_lock door;
   frame* home = nullptr;                 ///< null: not in use
@@ -143,7 +143,7 @@ class graph {
     make_ready(n);
   }
 
-  /// Notes that a task has failed. The first one in reference order counts.
+  /// The first failure in reference order counts.
   void fail(std::uint32_t index, placed_exception e) noexcept {
     if (failed() && index >= failed_at_) return;
     failed_at_ = index;
@@ -200,22 +200,22 @@ class graph {
   }
   /// Finds the node of a closure that was stolen before the frame was promoted. *Returns*: maybe null.
   graph_node* take_foreign(const closure& c) noexcept {
-    for (graph_node*& n : foreign_)
-      if (n->task == &c) {
-        graph_node* const found = std::exchange(n, foreign_.back());
-        foreign_.pop_back();
-        return found;
-      }
-    return nullptr;
+    const auto noted = std::ranges::find(foreign_, &c, &graph_node::task);
+    if (noted == foreign_.end()) return nullptr;
+    graph_node* const found = std::exchange(*noted, foreign_.back());
+    foreign_.pop_back();
+    return found;
   }
-  /// Learns from a batch of `count` tasks that began at `start`.
-  void judge_batch(clock::time_point start, std::uint32_t count, bool by_owner) noexcept {
-    if (speed.judge(start, count, by_owner)) owner.load(base::memory_order_relaxed)->left_alone.end();
+  /// Learns from a batch, see pace::judge.
+  void judge_batch(clock::time_point begin, clock::time_point end, std::uint32_t count, bool own) noexcept {
+    rest& around = owner.load(base::memory_order_relaxed)->left_alone;
+    const pace::verdict v = speed.judge(begin, end, count, own);
+    if (v == pace::verdict::tiny) around.begin(*home->parent, speed.tiny_until().get());
+    if (v == pace::verdict::worth_it) around.end();
   }
   /// Whether thieves should leave it to the owner, who is at it.
   bool tiny() const noexcept { return waiter == nullptr && speed.tiny_until().lies_ahead(); }
-  /// Whether the owner does better without it: tasks are tiny, and no order but the reference order was asked
-  /// for.
+  /// Whether the owner does better without it: tasks are tiny, and no priorities are to be kept.
   bool burdens() const noexcept {
     return speed.tiny_throughout() && !failed() && ready_.levels() <= 1 && local_.levels() <= 1;
   }

@@ -39,24 +39,16 @@ inline void end_graph(strand& s, frame& f, graph& g) noexcept {
   g.end();
 }
 
-/// The owner reports what it has ended, and gives back what it has not begun. Contributions to be folded are
-/// added to `folds`. *Requires*: the door is closed.
-inline void report(strand& s, frame& f, graph& g, graph_entry*& folds) noexcept {
+/// The owner reports what it has ended, the last at `end`, and gives back what it has not begun.
+/// Contributions to be folded are added to `folds`. *Requires*: the door is closed.
+inline void report(strand& s, frame& f, graph& g, graph::clock::time_point end,
+                   graph_entry*& folds) noexcept {
   const bool stopped = s.run.load(base::memory_order_relaxed)->stopped.load(base::memory_order_acquire);
   if (f.is(frame::closed)) g.fail(stopped || g.at == nullptr ? 0 : g.at->index, f.take_failure());
   if (g.at != nullptr) g.at->next = std::exchange(g.done, g.at);
   g.at = nullptr;
-  while (g.mine != nullptr) {
-    graph_node* const back = g.mine;
-    g.mine = back->next;
-    g.give_back(*back);
-  }
-  while (g.done != nullptr) {
-    graph_node* const n = g.done;
-    g.done = n->next;
-    g.finish(*n, folds);
-  }
-  if (g.mine_count != 0) g.judge_batch(g.mine_start, std::exchange(g.mine_count, 0), true);
+  hand_in(g, g.mine, g.done, folds);
+  if (g.mine_count != 0) g.judge_batch(g.mine_start, end, std::exchange(g.mine_count, 0), true);
 }
 
 /// What the owner does when it has been at the door.
@@ -70,10 +62,11 @@ enum class turn : std::uint8_t {
   left,       ///< the owner goes on without it
 };
 
-/// *Requires*: the door is closed.
-inline turn take_turn(strand& s, frame& f, graph& g, graph_entry*& folds) noexcept {
+/// `now`: when the owner came to the door. *Requires*: that is closed.
+inline turn take_turn(strand& s, frame& f, graph& g, graph::clock::time_point now,
+                      graph_entry*& folds) noexcept {
   g.entered = true;
-  report(s, f, g, folds);
+  report(s, f, g, now, folds);
   if (folds != nullptr) return turn::fold;
   if (g.must_come_home()) return turn::come_home;
   const bool burdens = g.burdens();
@@ -122,9 +115,10 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, graph
     graph_entry* folds = nullptr;
     turn now;
     bool tiny;
+    const auto arrival = graph::clock::now();
     {
       const std::lock_guard hold(g.door);
-      now = take_turn(s, f, g, folds);
+      now = take_turn(s, f, g, arrival, folds);
       g.update_hint();
       tiny = g.tiny();
     }

@@ -19,24 +19,26 @@ class pace {
     tiny_in_a_row_ = 0;
     tiny_until_.clear();
   }
-  /// Learns from a batch of `count` tasks that began at `start`. *Returns*: whether they are worth a theft.
-  bool judge(clock::time_point start, std::uint32_t count, bool by_owner) noexcept {
+  /// What a batch of tasks was like, for those who would have to bring them to another cache.
+  enum class verdict : std::uint8_t { tiny, fair, worth_it };
+
+  /// Learns from a batch of `count` tasks that was executed from `start` to `end`.
+  verdict judge(clock::time_point start, clock::time_point end, std::uint32_t count, bool by_owner) noexcept {
     constexpr std::chrono::nanoseconds short_batch(5'000), long_batch(20'000);
-    const auto now = clock::now();
-    const auto took = now - start;
+    const auto took = end - start;
     if (took < short_batch && batch_ < 64)
       batch_ *= 2;
     else if (took > long_batch && batch_ > 1)
       batch_ /= 2;
     if (took < tiny_task * count) {
-      tiny_until_.set(now + first_rest);
+      tiny_until_.set(end + first_rest);
       if (by_owner) tiny_in_a_row_ += count;
-    } else if (took > 2 * tiny_task * count) {
-      tiny_until_.clear();
-      tiny_in_a_row_ = 0;
-      return true;
+      return verdict::tiny;
     }
-    return false;
+    if (took <= 2 * tiny_task * count) return verdict::fair;
+    tiny_until_.clear();
+    tiny_in_a_row_ = 0;
+    return verdict::worth_it;
   }
   /// How many ready tasks a worker takes at once.
   std::uint32_t batch() const noexcept { return batch_; }

@@ -4,8 +4,6 @@
 
 #include <weft/sched/waiting.hpp>
 
-#include <bit>
-
 namespace weft::sched {
 
 /// The graph of a promoted frame of this strand.
@@ -38,16 +36,18 @@ inline int inherited_priority(strand& s, const frame& f) noexcept {
 
 /// Makes a frame's graph, if there is more than one thing to do in it. *Requires*: alone inside the strand.
 inline bool worker::promote(strand& s, frame& f) noexcept {
-  // A frame without parallelism in sight is left to its owner, who is faster alone. Thieves look again more
-  // and more rarely, and each time twice as far; and always, but not so far, before they go to sleep.
-  constexpr std::uint16_t most = 1u << 15;
-  if (f.attempts < most) ++f.attempts;
-  const bool far = std::has_single_bit(f.attempts);
-  if (!far && !thorough_) return false;
+  // A frame without parallelism in sight is left to its owner, who is faster alone and stands still
+  // meanwhile: thieves look again when that has become a small part of its time, and each time twice as far.
+  constexpr unsigned share = 16, most = 14;
+  const auto start = deadline::clock::now();
+  if (s.left_alone.covers(*f.parent)) {
+    look_again_at(s.left_alone.last());
+    return false;
+  }
   // The owner may have moved on since the frame was searched, to an exception that stands at this place.
   closure* const from = f.current.load(base::memory_order_acquire);
   if (from != nullptr && from->state.load(base::memory_order_acquire) == closure_state::failed) return false;
-  const std::size_t reach = std::size_t{4 * large_frame} * (far ? f.attempts : 1u);
+  const std::size_t reach = std::size_t{4 * large_frame} << f.attempts;
   graph* g = nullptr;
   try {
     g = &home_->take_graph();
@@ -68,6 +68,9 @@ inline bool worker::promote(strand& s, frame& f) noexcept {
   } catch (const std::bad_alloc&) {  // then it stays as it is
   }
   if (g != nullptr) home_->put_graph(*g);
+  if (f.attempts < most) ++f.attempts;
+  const auto end = deadline::clock::now();
+  s.left_alone.begin(*f.parent, end + share * (end - start));
   return false;
 }
 
@@ -160,6 +163,13 @@ inline strand* pass_on(graph& g) noexcept {
   return std::exchange(g.waiter, nullptr);
 }
 
+/// Hands in the nodes that a worker has ended, and gives back those it has not begun. Contributions to be
+/// folded are added to `folds`. *Requires*: the door is closed.
+inline void hand_in(graph& g, graph_node*& unbegun, graph_node*& ended, graph_entry*& folds) noexcept {
+  while (unbegun != nullptr) g.give_back(*std::exchange(unbegun, unbegun->next));
+  while (ended != nullptr) g.finish(*std::exchange(ended, ended->next), folds);
+}
+
 /// A task drawn from a graph has ended. *Returns*: the same strand with its next task; or the owner, to be
 /// adopted, if it waited; or null.
 inline strand* worker::end_drawn(strand& s) noexcept {
@@ -173,23 +183,15 @@ inline strand* worker::end_drawn(strand& s) noexcept {
   } else {
     graph_entry* folds = nullptr;
     strand* owner = nullptr;
+    const auto end = graph::clock::now();
     {
       const std::lock_guard hold(g.door);
       if (s.thrown) g.fail(s.finished->index, {*std::exchange(s.thrown, std::nullopt), s.finished->task});
-      while (s.drawn != nullptr) {
-        graph_node* const back = s.drawn;
-        s.drawn = back->next;
-        g.give_back(*back);
-      }
-      while (s.finished != nullptr) {
-        graph_node* const f = s.finished;
-        s.finished = f->next;
-        g.finish(*f, folds);
-      }
+      hand_in(g, s.drawn, s.finished, folds);
       n = nullptr;
       if (folds == nullptr) {
         g.look_ahead();
-        g.judge_batch(s.drawn_start, s.drawn_count, false);
+        g.judge_batch(s.drawn_start, end, s.drawn_count, false);
         if (!g.tiny()) n = g.take();
         if (n != nullptr) {
           s.drawn_count = take_batch(g, home_->workers.size(), *n);

@@ -16,7 +16,7 @@ struct frame;
 /// *Thread safety*: any; all of it is hints, hence relaxed throughout.
 class deadline {
  public:
-  using clock = std::chrono::steady_clock;
+  using clock = base::clock;
 
   void set(clock::time_point t) noexcept {
     const std::int64_t n = t.time_since_epoch().count();
@@ -40,14 +40,21 @@ inline constexpr std::chrono::microseconds first_rest(WEFT_REST_US);
 
 /// The rest of a strand: frames right above one of its frames, which is where one body's children stand one
 /// after the other, are left to the owner for a while.
-/// *Thread safety*: begin() is the owner's, otherwise as deadline.
+/// *Thread safety*: as deadline.
 class rest {
  public:
   /// Begins one, twice as long as the last, unless that was ended.
   void begin(const frame& below) noexcept {
-    length_ = end_.any() ? std::min(2 * length_, 32 * first_rest) : first_rest;
+    const std::uint32_t before = length_.load(base::memory_order_relaxed);
+    const std::uint32_t length = end_.any() ? std::min(2 * before, 32u * WEFT_REST_US) : WEFT_REST_US;
+    length_.store(length, base::memory_order_relaxed);
+    begin(below, deadline::clock::now() + std::chrono::microseconds(length));
+  }
+  /// Begins one that ends then, or goes on with a longer one.
+  void begin(const frame& below, deadline::clock::time_point end) noexcept {
+    if (below_.load(base::memory_order_relaxed) == &below && end_.get() >= end) return;
     below_.store(&below, base::memory_order_relaxed);
-    end_.set(deadline::clock::now() + length_);
+    end_.set(end);
   }
   /// Ends it: something was worth a theft.
   void end() noexcept { end_.clear(); }
@@ -61,8 +68,8 @@ class rest {
 
  private:
   deadline end_;
-  base::atomic<const frame*> below_{nullptr};  // only compared
-  std::chrono::microseconds length_ = first_rest;
+  base::atomic<const frame*> below_{nullptr};         // only compared
+  base::atomic<std::uint32_t> length_{WEFT_REST_US};  // microseconds
 };
 
 }  // namespace weft::sched

@@ -62,7 +62,7 @@ inline strand* worker::steal_from_running(strand& s) {
     look_again_at(s.left_alone.last());
     return nullptr;
   }
-  if (shyness_ != 0 && !thorough_ && std::chrono::steady_clock::now() < shy_until_) return nullptr;
+  if (shyness_ != 0 && !thorough_ && base::clock::now() < shy_until_) return nullptr;
   // Relaxed: a first look from outside; what matters is read again inside.
   if (s.root.child.load(memory_order_relaxed) == nullptr || !enter_door(s)) return nullptr;
   strand* got = nullptr;
@@ -117,7 +117,7 @@ inline strand* worker::take_from(strand& s) noexcept {
   thief->priority = own != 0 ? own : s.priority;
   thief->root.current.store(c, base::memory_order_relaxed);           // published by the door in adopt
   engine::join_run(*thief, *s.run.load(base::memory_order_relaxed));  // constant while the strand is in use
-  thief->drawn_start = std::chrono::steady_clock::now();
+  thief->drawn_start = base::clock::now();
   begin(*thief);
   adopt(*thief);
   return thief;
@@ -125,9 +125,9 @@ inline strand* worker::take_from(strand& s) noexcept {
 
 /// Notes how long a stolen task took. Where tasks are shorter than the trouble that a theft makes for their
 /// owner, a thief pauses between two of them, longer each time.
-inline void worker::note_theft(std::chrono::steady_clock::time_point start) noexcept {
+inline void worker::note_theft(base::clock::time_point start) noexcept {
   constexpr std::chrono::nanoseconds worth_it(1000), first_pause(2000);
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = base::clock::now();
   if (now - start > worth_it) {
     shyness_ = 0;
   } else {

@@ -103,18 +103,18 @@ struct alignas(64) strand {
   base::atomic<run_state*> run{nullptr};
   base::atomic<graph*> graphs{nullptr};  ///< of its promoted frames, changed under
   base::spin_lock graphs_door;
-  rest left_alone;                 ///< frames that thieves leave to the owner
-  graph* drawn_from = nullptr;     ///< whose nodes it executes, if it took them from a graph:
-  graph_node* node = nullptr;      ///< the one it executes,
-  graph_node* drawn = nullptr;     ///< those not begun,
-  graph_node* finished = nullptr;  ///< and those ended and not reported,
-  std::uint32_t drawn_count = 0;   ///< all of a batch that was taken
-  std::chrono::steady_clock::time_point drawn_start{};  ///< then
-  int priority = 0;                                     ///< what its tasks inherit
-  strand* victim = nullptr;           ///< whose closure this strand executes; null for the root of a run
-  context_slot* suspended = nullptr;  ///< the stack on which its body waits; null: it waits as data
-  worker* waiting_at = nullptr;       ///< whose list of waiting strands it is in
-  strand* next = nullptr;             ///< in that list, or in a pool or queue
+  rest left_alone;                        ///< frames that thieves leave to the owner
+  graph* drawn_from = nullptr;            ///< whose nodes it executes, if it took them from a graph:
+  graph_node* node = nullptr;             ///< the one it executes,
+  graph_node* drawn = nullptr;            ///< those not begun,
+  graph_node* finished = nullptr;         ///< and those ended and not reported,
+  std::uint32_t drawn_count = 0;          ///< all of a batch that was taken
+  base::clock::time_point drawn_start{};  ///< then
+  int priority = 0;                       ///< what its tasks inherit
+  strand* victim = nullptr;               ///< whose closure this strand executes; null for the root of a run
+  context_slot* suspended = nullptr;      ///< the stack on which its body waits; null: it waits as data
+  worker* waiting_at = nullptr;           ///< whose list of waiting strands it is in
+  strand* next = nullptr;                 ///< in that list, or in a pool or queue
   strand* previous = nullptr;
 
   /// Whether a fork may run its task at once: nothing pending in the frame, enough surplus, stack left.

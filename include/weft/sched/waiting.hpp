@@ -124,7 +124,7 @@ WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
   if (e.searching.load(base::memory_order_relaxed) != 0) return;
   if (s.left_alone.any() && e.napping.load(base::memory_order_relaxed) != 0) return;
   const unsigned fruitless = certain ? 0 : e.fruitless.load(base::memory_order_relaxed);
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  const auto now = base::clock::now().time_since_epoch();
   // While tasks pass fast, enter asks more rarely.
   constexpr std::chrono::microseconds fast(1);
   s.quiet_tasks = now - std::exchange(s.last_look, now) < fast ? std::min(2 * s.quiet_length + 1, 7u) : 0;

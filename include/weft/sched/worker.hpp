@@ -9,8 +9,6 @@
 #include <weft/sched/readiness.hpp>
 #include <weft/sched/strand_list.hpp>
 
-#include <thread>
-
 namespace weft::sched {
 
 class engine;
@@ -92,7 +90,7 @@ class worker {
   strand* take_from(strand& s) noexcept;
   strand* spare() noexcept;
   void announce_hunger() noexcept;
-  void note_theft(std::chrono::steady_clock::time_point start) noexcept;
+  void note_theft(base::clock::time_point start) noexcept;
   std::uint64_t next_random() noexcept {
     random_ ^= random_ << 13;
     random_ ^= random_ >> 7;
@@ -108,12 +106,12 @@ class worker {
   pending_rights rights_;
   std::uint64_t random_;
   unsigned shyness_ = 0;  ///< how many tasks in a row were too short to be stolen
-  std::chrono::steady_clock::time_point shy_until_{};
+  base::clock::time_point shy_until_{};
   bool thorough_ = false;  ///< this is the last look before sleep: wait for doors instead of passing by
   deadline::clock::time_point look_again_{};  ///< at tiny tasks that were left alone
   observe::worker_counters counters_;
   strand idle_;  ///< current() while no strand is executed
-  std::thread thread_;
+  base::thread thread_;
 
   alignas(64) base::atomic<strand*> running_{nullptr};
   strand_list waiting_;

@@ -13,7 +13,7 @@ namespace weft::sched {
 inline void worker::start() {
   context_slot& first = home_->contexts.take();
   try {
-    thread_ = std::thread(&worker::main, this, &first);
+    thread_ = base::thread(&worker::main, this, &first);
   } catch (...) {
     home_->contexts.put(first);
     throw;
@@ -170,13 +170,13 @@ inline strand* worker::find_work() {
   strand* found = nullptr;
   e.searching.fetch_add(1, base::memory_order_relaxed);                      // a hint, see offer
   while (found == nullptr && !e.closing.load(base::memory_order_acquire)) {  // pairs with close
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = base::clock::now();
     base::backoff wait;
     for (bool first = true;; first = false) {
       if ((found = look_around()) != nullptr || e.closing.load(base::memory_order_acquire)) break;
       if (first) announce_hunger();
       wait.wait();
-      if (std::chrono::steady_clock::now() - start >= e.options.spin) {
+      if (base::clock::now() - start >= e.options.spin) {
         found = sleep();
         break;
       }
