@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""Breaks a copy of the headers with each patch, one at a time, and demands that the test it names fails.
+
+usage: run.py [--build DIR] [--jobs N] [--least N] [name ...]
+
+DIR is a configured build directory (default: build/release), whose compile commands are used. Each patch begins with a
+line that says what it breaks and a line `# test: <name>`. The mutants are built with little optimisation; a test must
+build, pass over the unbroken headers, and fail over the broken ones, by a status, a signal or its time limit of 120
+seconds. Exit status: 0 if every mutant was killed and there are at least N.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+LIMIT = 120  # seconds, for one run of a test
+
+
+class Test:
+    """How an executable of the build is compiled and linked over other headers."""
+
+    def __init__(self, name, build, commands):
+        target = "weft_test_" + "".join(c if c.isalnum() else "_" for c in name)
+        self.name = name
+        self.objects = [c for c in commands if f"/{target}.dir/" in c["command"]]
+        if not self.objects:
+            sys.exit(f"no test is called '{name}'")
+        main = [c for c in commands if c["file"].endswith("/tests/support/main.cpp")]
+        self.main = build / shlex.split(main[0]["command"])[-3]
+
+    def run(self, headers, work):
+        """Returns (built, status, output)."""
+        program = work / "test"
+        linked = [str(self.main)]
+        for i, entry in enumerate(self.objects):
+            words = [w for w in shlex.split(entry["command"]) if not w.startswith(("-Werror", "-M", "-O3"))]
+            words = [f"-I{headers}" if w == f"-I{ROOT / 'include'}" else w for w in words]
+            out = words.index("-o")
+            words[out + 1] = str(work / f"{i}.o")
+            words = [w for w in words if not w.endswith(".o.d") and not w.startswith("tests/")] + ["-w"]
+            if "-O1" not in words:
+                words.append("-O0")
+            done = subprocess.run(words, cwd=entry["directory"], capture_output=True, text=True)
+            if done.returncode != 0:
+                return False, 1, done.stderr
+            linked.append(str(work / f"{i}.o"))
+        done = subprocess.run(["c++", *linked, "-o", str(program), "-lboost_context", "-pthread"],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            return False, 1, done.stderr
+        environment = {**os.environ, "WEFT_TEST_TIMEOUT": str(LIMIT)}
+        try:
+            done = subprocess.run([str(program)], capture_output=True, text=True, errors="replace",
+                                  env=environment, timeout=LIMIT + 20)
+        except subprocess.TimeoutExpired:
+            return True, -1, "the time limit"
+        return True, done.returncode, done.stdout + done.stderr
+
+
+def reason(status, output):
+    for line in output.splitlines():
+        if line.strip().startswith(("hang:", "simulation:", "weft:", "due to", "seed ")) or "FAILED" in line:
+            return line.strip()
+    return f"status {status}"
+
+
+def kill(patch, tests):
+    """Returns (killed, sentence)."""
+    lines = patch.read_text().splitlines()
+    breaks, test = lines[0].removeprefix("# "), tests[lines[1].removeprefix("# test: ")]
+    with tempfile.TemporaryDirectory(prefix="weft-mutant-") as folder:
+        work = pathlib.Path(folder)
+        shutil.copytree(ROOT / "include", work / "include")
+        done = subprocess.run(["patch", "-s", "-p1", "--fuzz=0", "-i", str(patch)], cwd=work, capture_output=True,
+                              text=True)
+        if done.returncode != 0:
+            return False, f"does not apply any more: {done.stdout.strip()}"
+        built, status, output = test.run(work / "include", work)
+    if not built:
+        return False, f"does not compile: {output[:400]}"
+    if status == 0:
+        return False, f"SURVIVES {test.name}: {breaks}"
+    return True, f"{breaks}: {test.name}, {reason(status, output)}"
+
+
+def sound(test):
+    """Whether the test passes over the unbroken headers, built in the same way."""
+    with tempfile.TemporaryDirectory(prefix="weft-mutant-") as folder:
+        built, status, output = test.run(ROOT / "include", pathlib.Path(folder))
+    return built and status == 0, output
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--least", type=int, default=0)
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    build = options.build.resolve()
+    commands = json.loads((build / "compile_commands.json").read_text())
+    patches = sorted(p for p in HERE.glob("*.patch") if not options.names or p.stem in options.names)
+    names = sorted({p.read_text().splitlines()[1].removeprefix("# test: ") for p in patches})
+    tests = {name: Test(name, build, commands) for name in names}
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for test, (passes, output) in zip(tests.values(), pool.map(sound, tests.values())):
+            if not passes:
+                failed += 1
+                print(f"FAIL  {test.name} fails over the unbroken headers\n{output[-2000:]}", flush=True)
+        for patch, (killed, sentence) in zip(patches, pool.map(lambda p: kill(p, tests), patches)):
+            failed += not killed
+            print(f"{'ok  ' if killed else 'FAIL'}  {patch.stem}: {sentence}", flush=True)
+    print(f"mutants killed: {len(patches) - min(failed, len(patches))} of {len(patches)}")
+    return 1 if failed or len(patches) < options.least else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
