@@ -1234,6 +1234,9 @@ TEST_CASE("a rest becomes longer, never shorter, until it is ended") {
   r.end();
   CHECK_FALSE(r.covers(*level.parent));
   CHECK_FALSE(r.any());
+  r.begin(level, clock::now() - std::chrono::hours(1));
+  CHECK(r.any());
+  CHECK_FALSE(r.covers(level));  // it is over
 }
 
 TEST_CASE("a graph with priorities is no burden, nor is one with a failure") {

@@ -42,7 +42,8 @@ weft::counters operator+(weft::counters a, const weft::counters& b) {
   return a;
 }
 
-/// Plays a scene in many worlds. It returns nothing, or what went wrong. *Returns*: what happened in all of them.
+/// Plays a scene in many worlds. It returns nothing, or what went wrong. *Returns*: what happened in all of
+/// them.
 template <class Scene>
 weft::counters play(Scene scene, unsigned cap = 1u << 14) {
   weft::counters sum;
@@ -69,7 +70,8 @@ weft::counters play(Scene scene, unsigned cap = 1u << 14) {
 }
 
 std::string differs(const char* what, long got, long want) {
-  return got == want ? "" : what + std::string(" is ") + std::to_string(got) + ", not " + std::to_string(want);
+  return got == want ? ""
+                     : what + std::string(" is ") + std::to_string(got) + ", not " + std::to_string(want);
 }
 
 void fib(long n, weft::write<long> r) {
@@ -116,8 +118,8 @@ TEST_CASE("scene: bodies that wait go on where there is time") {
 
 TEST_CASE("scene: chains in one large frame keep their order") {
   const auto seen = play([](weft::runtime& rt) {
-    std::array<weft::shared<long>, 4> cells{weft::shared<long>(1L), weft::shared<long>(1L), weft::shared<long>(1L),
-                                            weft::shared<long>(1L)};
+    std::array<weft::shared<long>, 4> cells{weft::shared<long>(1L), weft::shared<long>(1L),
+                                            weft::shared<long>(1L), weft::shared<long>(1L)};
     std::array<long, 4> want{1, 1, 1, 1};
     rt.run([&] {
       for (std::size_t i = 0; i < 32; ++i) {
@@ -127,12 +129,13 @@ TEST_CASE("scene: chains in one large frame keep their order") {
               dawdle(2);
               x = step(x, k + y);
             },
-            weft::update(cells[i % 4]), weft::read(cells[(i * 3 + 1) % 4 == i % 4 ? (i + 1) % 4 : (i * 3 + 1) % 4]));
+            weft::update(cells[i % 4]),
+            weft::read(cells[(i * 3 + 1) % 4 == i % 4 ? (i + 1) % 4 : (i * 3 + 1) % 4]));
       }
     });
     for (std::size_t i = 0; i < 32; ++i)
-      want[i % 4] = step(want[i % 4], static_cast<long>(i) +
-                                          want[(i * 3 + 1) % 4 == i % 4 ? (i + 1) % 4 : (i * 3 + 1) % 4]);
+      want[i % 4] = step(
+          want[i % 4], static_cast<long>(i) + want[(i * 3 + 1) % 4 == i % 4 ? (i + 1) % 4 : (i * 3 + 1) % 4]);
     for (std::size_t i = 0; i < 4; ++i)
       if (cells[i].get() != want[i]) return differs("a cell", cells[i].get(), want[i]);
     return std::string();
@@ -259,7 +262,7 @@ TEST_CASE("scene: parts of an array are ordered where they overlap") {
       for (std::size_t k = first; k < first + count; ++k) want[k] = step(want[k], static_cast<long>(i));
     }
     for (std::size_t k = 0; k < 12; ++k)
-      if (a[k] != want[k]) return differs("an element", a[k], want[k]);
+      if (a.get()[k] != want[k]) return differs("an element", a.get()[k], want[k]);
     return std::string();
   });
 }
@@ -461,8 +464,8 @@ TEST_CASE("scene: iterations of a recorded graph follow each other") {
       for (long k = 0; k < 6; ++k)
         iteration([&] {
           for (std::size_t i = 1; i < row.size(); ++i)
-            weft::fork([k](long left, long& v) { v = step(v, left + k); }, weft::read(weft::borrow(row[i - 1])),
-                       weft::update(weft::borrow(row[i])));
+            weft::fork([k](long left, long& v) { v = step(v, left + k); },
+                       weft::read(weft::borrow(row[i - 1])), weft::update(weft::borrow(row[i])));
         });
     });
     for (long k = 0; k < 6; ++k)
