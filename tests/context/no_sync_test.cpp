@@ -41,7 +41,7 @@ weft_test::child_result run_two(void (*body)()) {
 TEST_CASE("two unordered contexts on one kernel thread race only in the no-sync mode", "[context]") {
   if constexpr (!detail::tsan_on) return;
   const auto report = run_two(write_shared);
-  if constexpr (detail::tsan_switch_flags != 0) {
+  if constexpr (WEFT_RACES != 0) {
     CHECK(report.exit_code != 0);
     CHECK_THAT(report.output, contains("data race"));
     CHECK_THAT(report.output, contains("write_shared"));

@@ -18,7 +18,7 @@ class strand {
   [[gnu::no_sanitize_thread]] void run() noexcept {
     weft::context::fiber own;
     home_ = &own;
-    weft::context::fiber::switch_to(own, away_);
+    weft::context::fiber::switch_to<!WEFT_RACES>(own, away_);
   }
 
   /// The suspended fiber.
@@ -29,7 +29,7 @@ class strand {
     auto& here = *static_cast<strand*>(self);
     for (;;) {
       here.body_();
-      weft::context::fiber::switch_to(here.away_, *here.home_);
+      weft::context::fiber::switch_to<!WEFT_RACES>(here.away_, *here.home_);
     }
   }
 

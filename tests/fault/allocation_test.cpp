@@ -4,6 +4,7 @@
 #include "sched/hand_made.hpp"
 #include "support/catch.hpp"
 #include "support/environment.hpp"
+#include "support/figure.hpp"
 #include "support/random.hpp"
 #include "support/tracked.hpp"
 
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -131,8 +133,7 @@ TEST_CASE("an allocation may fail while a runtime is made, used and destroyed") 
       };
       REQUIRE(everything());  // what is made once per process is made now
       const long points = fail_each(from_then_on, everything, [](long left) { CHECK(left == 0); });
-      std::printf("%u workers, %s: %ld allocations failed\n", workers, from_then_on ? "persistent" : "once",
-                  points);
+      weft_test::figure("allocation_faults", static_cast<std::uint64_t>(points));
       CHECK(points >= 15);
     }
 }
@@ -148,8 +149,7 @@ TEST_CASE("an allocation may fail during a run; the runtime stays usable") {
         points +=
             fail_each(from_then_on, [&] { return workload(rt); }, [&](long) { CHECK(weft_test::works(rt)); });
       }
-      std::printf("%u workers, %s, in a run: %ld allocations failed\n", workers,
-                  from_then_on ? "persistent" : "once", points);
+      weft_test::figure("allocation_faults", static_cast<std::uint64_t>(points));
       CHECK(points >= 4);
     }
 }
@@ -170,6 +170,7 @@ TEST_CASE("an allocation of a task's own may fail") {
         return seen == 100;
       },
       [&](long) { CHECK(weft_test::works(rt)); });
+  weft_test::figure("allocation_faults", static_cast<std::uint64_t>(points));
   CHECK(points >= 1);
 }
 
@@ -232,7 +233,7 @@ TEST_CASE("an allocation may fail while a graph is made; every task is run once,
     const long points = fail_each(from_then_on, execute, [&](long) {
       if (order.size() == tasks) CHECK(legal());
     });
-    std::printf("graphs, %s: %ld allocations failed\n", from_then_on ? "persistent" : "once", points);
+    weft_test::figure("allocation_faults", static_cast<std::uint64_t>(points));
     CHECK(points >= 20);
   }
 }

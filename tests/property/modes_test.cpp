@@ -3,6 +3,7 @@
 #include "modes_check.hpp"
 #include "support/catch.hpp"
 #include "support/environment.hpp"
+#include "support/figure.hpp"
 #include "support/random.hpp"
 
 #include <weft/weft.hpp>
@@ -116,6 +117,7 @@ TEST_CASE("random programs over all access modes give what the serial program gi
   print("parkings", r.sum.parkings);
   print("suspensions", r.sum.suspensions);
   print("dropped", r.sum.dropped);
+  weft_test::figure("programs_compared", r.compared);
   CHECK(r.compared >= programs() * 6);
   CHECK(r.threw > 0);
   CHECK(r.seen.together > 0);  // so some contributions were kept apart

@@ -7,6 +7,7 @@
 #include "shrink.hpp"
 #include "support/catch.hpp"
 #include "support/environment.hpp"
+#include "support/figure.hpp"
 #include "support/random.hpp"
 #include "support/record.hpp"
 
@@ -110,6 +111,7 @@ TEST_CASE("random programs give what the serial program gives") {
       static_cast<unsigned long long>(r.sum.suspensions), static_cast<unsigned long long>(r.sum.dropped),
       static_cast<unsigned long long>(r.sum.promotions), static_cast<unsigned long long>(r.sum.demotions),
       static_cast<unsigned long long>(r.sum.capped));
+  weft_test::figure("programs_compared", r.compared);
   CHECK(r.compared >= programs() * 6);
   CHECK(r.threw > 0);
   CHECK(r.sum.deferred > 0);

@@ -3,6 +3,7 @@
 #include "simulate.hpp"
 #include "support/catch.hpp"
 #include "support/environment.hpp"
+#include "support/figure.hpp"
 #include "support/random.hpp"
 
 #include <weft/weft.hpp>
@@ -66,6 +67,7 @@ weft::counters play(Scene scene, unsigned cap = 1u << 14) {
     INFO("seed " << seed);
     if (!wrong.empty()) FAIL(wrong);
   }
+  weft_test::figure("simulated_worlds", worlds);
   return sum;
 }
 

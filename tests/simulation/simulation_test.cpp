@@ -9,6 +9,7 @@
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/environment.hpp"
+#include "support/figure.hpp"
 #include "support/random.hpp"
 
 #include <weft/weft.hpp>
@@ -31,7 +32,7 @@ std::uint64_t number(const char* variable, std::uint64_t otherwise) {
 }
 
 std::uint64_t seeds() {
-  return number("WEFT_TEST_SEEDS", weft_test::long_run() ? 1'000'000u : 2'000u / weft_test::scale());
+  return number("WEFT_TEST_SEEDS", weft_test::long_run() ? 1'000'000u : 20'000u / weft_test::scale());
 }
 
 /// Options of the world of a seed.
@@ -137,6 +138,7 @@ TEST_CASE("random programs give in every simulated world what the serial program
       static_cast<unsigned long long>(sum.replayed), static_cast<unsigned long long>(sum.parkings),
       static_cast<unsigned long long>(sum.suspensions), static_cast<unsigned long long>(sum.sleeps),
       static_cast<unsigned long long>(sum.dropped));
+  weft_test::figure("simulated_worlds", seeds());
   CHECK(sum.steals > 0);
   CHECK(sum.promotions > 0);
   CHECK(sum.renames > 0);
@@ -156,7 +158,7 @@ TEST_CASE("a simulated world is the same each time") {
     CHECK(one.seen.hash != last);
     last = one.seen.hash;
   }
-  std::printf("replays identical: %llu of 200\n", static_cast<unsigned long long>(same));
+  weft_test::figure("replays_identical", same);
   CHECK(same == 200);
 }
 

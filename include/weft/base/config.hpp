@@ -25,6 +25,14 @@
 
 // WEFT_PLATFORM, for tests only: the header, as after #include, of another platform (base/platform.hpp).
 
+/// 1: tasks run at once, each as a thread of its own in the eyes of Thread Sanitizer, ordered by declared
+/// accesses alone (sched/races.hpp).
+#if WEFT_TSAN && defined(WEFT_TSAN_NO_SYNC)
+#define WEFT_RACES 1
+#else
+#define WEFT_RACES 0
+#endif
+
 /// 1: owners use plain stores and thieves pay for a process-wide barrier; 0: both use ordered operations.
 #ifndef WEFT_ASYMMETRIC
 #if defined(__linux__) && !WEFT_TSAN && !defined(WEFT_PLATFORM)

@@ -13,6 +13,15 @@ namespace weft::flow {
 
 using sched::access_mode;
 
+/// Tells `see` the accesses that an argument gives a task.
+template <class Binding, class Kept, class See>
+void tell_rights(const Kept& kept, See&& see) {
+  if constexpr (Binding::access)
+    see(sched::access{.object = kept, .mode = Binding::mode});
+  else if constexpr (Binding::more)
+    Binding::tell_all(kept, 0, see);
+}
+
 #if WEFT_CHECKED
 
 /// The value behind a right that the running body uses. Contract violation if it was handed on and not
@@ -20,6 +29,7 @@ using sched::access_mode;
 template <class T>
 T* used(T* value, access_mode use) noexcept {
   sched::strand& s = sched::current();
+  [[maybe_unused]] const sched::races::unseen library;
   if (!is_outside(s)) s.handed.check(value, use, sched::current_task_name());
   return value;
 }
@@ -40,15 +50,6 @@ void note_binding_handed_on(sched::strand& s, const Kept& kept, const char* chil
         if (!a.sliced) note_handed_on(s, a.object, a.mode, child);
       });
   }
-}
-
-/// Tells `see` the accesses that an argument gives a task.
-template <class Binding, class Kept, class See>
-void tell_rights(const Kept& kept, See&& see) {
-  if constexpr (Binding::access)
-    see(sched::access{.object = kept, .mode = Binding::mode});
-  else if constexpr (Binding::more)
-    Binding::tell_all(kept, 0, see);
 }
 
 /// Whether one task can make no sense of two rights on the same data. What it writes it does not see, and
@@ -111,10 +112,16 @@ inline void forget_object(sched::strand& s, const void* object) noexcept {
 /// The extent of a body that runs inside fork.
 class checked_body {
  public:
-  checked_body() noexcept : outer_(sched::current().handed.enter_body()) {}
+  checked_body() noexcept {
+    [[maybe_unused]] const sched::races::unseen library;
+    outer_ = sched::current().handed.enter_body();
+  }
   checked_body(const checked_body&) = delete;
   checked_body& operator=(const checked_body&) = delete;
-  ~checked_body() { sched::current().handed.leave_body(outer_); }
+  ~checked_body() {
+    [[maybe_unused]] const sched::races::unseen library;
+    sched::current().handed.leave_body(outer_);
+  }
 
  private:
   std::size_t outer_;

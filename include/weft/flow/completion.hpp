@@ -38,6 +38,9 @@ class completion {
   completion(sched::engine& e, sched::strand& s, sched::closure& c) noexcept
       : engine_(&e), strand_(&s), closure_(&c) {}
   void end_(std::exception_ptr e) noexcept {
+#if WEFT_RACES
+    sched::races::event_happened();
+#endif
     if (sched::closure* const c = std::exchange(closure_, nullptr))
       sched::end_external(*engine_, *strand_, *c, std::move(e));
   }
@@ -50,11 +53,13 @@ class completion {
 /// Opens completion for this_task.
 struct held_task {
   static completion hold() {
+    [[maybe_unused]] const sched::races::unseen library;
     sched::strand& s = sched::current();
     if (is_outside(s)) base::fail("this_task::hold() was called outside a task");
     const sched::closure* const c =
         s.floor->current.load(base::memory_order_relaxed);  // the owner's own store
-    if (c == nullptr || !c->what->options(*c).event)
+    // Where tasks run apart, the closure here is that of the run.
+    if (!WEFT_RACES && (c == nullptr || !c->what->options(*c).event))
       base::fail("this_task::hold() needs a task that was forked with the option event");
     return completion(s.executor->home(), s, sched::begin_external(s));
   }

@@ -6,6 +6,9 @@
 #include <weft/flow/task.hpp>
 #include <weft/sched/forking.hpp>
 
+#include <optional>
+#include <tuple>
+
 namespace weft {
 
 using sched::task_options;
@@ -24,6 +27,7 @@ WEFT_ALWAYS_INLINE void run_now(result<R> r, F&& f, Kept&... kept) {
   try {
     r.take([&]() -> decltype(auto) { return call_with<Bindings...>(std::forward<F>(f), kept...); });
   } catch (...) {
+    [[maybe_unused]] const sched::races::unseen library;
     r.lose();
     sched::raise(sched::current(), std::current_exception());
   }
@@ -100,10 +104,51 @@ WEFT_NOINLINE void fork_weak(sched::strand& s, const task_options* options, resu
   s.inline_name = outer;
 }
 
+#if WEFT_RACES
+
+/// fork where races are looked for: the task runs at once, apart.
+template <bool WithOptions, class R, class F, class... Bindings>
+void fork_apart(sched::strand& s, const sched::races::token& start, const task_options* options, result<R> r,
+                F f, typename Bindings::kept... kept) {
+  if (sched::judge_rare_fork(s) == sched::verdict::drop) return r.lose();
+  std::vector<sched::access> accesses;
+  if constexpr (!weak_only<Bindings...>)
+    (tell_rights<Bindings>(kept, [&](const sched::access& a) { accesses.push_back(a); }), ...);
+  if constexpr (!std::is_void_v<R>) accesses.push_back({.object = r.place, .mode = access_mode::write});
+  sched::interruption of_caller;
+  sched::interrupt(s, of_caller);
+  if constexpr (WithOptions) s.inline_name = options->name;
+  sched::weak_body here{s.weak, s.floor, nullptr};
+  if constexpr (weak_only<Bindings...>) s.weak = &here;
+  // What lies on this stack is taken over unseen: the next task finds its own there.
+  sched::races::run_apart(s.racing, std::move(accesses), start, [&] {
+    std::optional<sched::races::unseen> library(std::in_place);
+    const result<R> own_result = r;
+    F own(std::move(f));
+    std::tuple<typename Bindings::kept...> own_kept(std::move(kept)...);
+    library.reset();
+    std::apply([&](auto&... k) { run_now<Bindings...>(own_result, std::move(own), k...); }, own_kept);
+  });
+  if constexpr (weak_only<Bindings...>) s.weak = here.outer;
+  sched::go_on(s, of_caller);
+  if constexpr (WithOptions) {
+    if (!options->event || !s.pending() || sched::failing(s)) return;
+    sched::drain_children(s);
+    if (s.thrown) sched::raise(s, *std::exchange(s.thrown, std::nullopt));
+  }
+}
+
+#endif
+
 template <bool WithOptions, class... Bindings, class F>
 WEFT_ALWAYS_INLINE auto fork_kept(const task_options* options, F&& f, typename Bindings::kept... kept) {
   using callable = std::decay_t<F>;
   using R = std::remove_cvref_t<called<callable, Bindings...>>;
+#if WEFT_RACES
+  const sched::races::token start = sched::races::begin_task();
+  const sched::races::event_seen at_end;
+#endif
+  [[maybe_unused]] const sched::races::unseen library;
   sched::strand& s = sched::current();
 #if WEFT_CHECKED
   const char* const name = options != nullptr ? options->name : task_options{}.name;
@@ -116,6 +161,10 @@ WEFT_ALWAYS_INLINE auto fork_kept(const task_options* options, F&& f, typename B
   (note_binding_handed_on<Bindings>(s, kept, name), ...);
   if constexpr (!std::is_void_v<R>) note_handed_on(s, p.value, access_mode::write, name);
 #endif
+#if WEFT_RACES
+  fork_apart<WithOptions, R, callable, Bindings...>(s, start, options, r, callable(std::forward<F>(f)),
+                                                    std::move(kept)...);
+#else
   if constexpr (weak_only<Bindings...>) {
     fork_weak<WithOptions, R, callable, Bindings...>(s, options, r, std::forward<F>(f), std::move(kept)...);
   } else if (!WithOptions && s.may_inline()) [[likely]] {
@@ -128,6 +177,7 @@ WEFT_ALWAYS_INLINE auto fork_kept(const task_options* options, F&& f, typename B
   } else {
     fork_slowly<WithOptions, R, callable, Bindings...>(s, options, r, std::forward<F>(f), std::move(kept)...);
   }
+#endif
   if constexpr (!std::is_void_v<R>) return key::result<R>(p);
 }
 
@@ -181,6 +231,10 @@ WEFT_ALWAYS_INLINE auto fork(task_options options, F&& f, A&&... arguments) {
 /// may continue on another kernel thread. *Cost*: one comparison where nothing is pending. *Source*: sync of
 /// Cilk; Sync of Kaapi++.
 WEFT_ALWAYS_INLINE void sync() {
+#if WEFT_RACES
+  const sched::races::synced at_end(sched::current().racing);
+  const sched::races::unseen library;
+#endif
   sched::strand& s = sched::current();
   if (WEFT_CHECKED || s.limit == sched::no_inlining) [[unlikely]]
     sched::sync(s);

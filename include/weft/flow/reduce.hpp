@@ -26,6 +26,8 @@ struct contribution {
   contribution* next_outer() noexcept { return apart ? this : outer; }
   template <class V>
   void add(V&& v) {
+    [[maybe_unused]] const sched::races::unseen
+        library;  // contributors race for the object only where all run at once
     if (!apart && outer != nullptr)
       outer->add(std::forward<V>(v));
     else if (!apart)

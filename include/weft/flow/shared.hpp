@@ -37,7 +37,11 @@ class shared {
   shared(const shared&) = delete;
   shared& operator=(const shared&) = delete;
   WEFT_ALWAYS_INLINE ~shared() {
+    [[maybe_unused]] const sched::races::unseen library;
     sched::strand& s = sched::current();
+#if WEFT_RACES
+    sched::races::objects.forget(value_);
+#endif
 #if WEFT_CHECKED
     flow::forget_object(s, value_);
 #endif
@@ -63,6 +67,7 @@ class shared {
 
   template <class Construct>
   WEFT_ALWAYS_INLINE T* make_(Construct construct) {
+    [[maybe_unused]] const sched::races::unseen library;
     const flow::place<T> p = flow::allocate<T>(sched::current());
     home_ = p.where;
     try {
@@ -77,6 +82,7 @@ class shared {
 
   /// A task is about to be given the right to change the object.
   void assign_() {
+    [[maybe_unused]] const sched::races::unseen library;
     assigned_ = true;
     if (home_ == flow::home::result) [[unlikely]]
       flow::replace_lost_result(value_);

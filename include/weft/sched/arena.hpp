@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/base/config.hpp>
+#include <weft/context/detail/sanitizer.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -55,6 +56,9 @@ class arena {
   WEFT_ALWAYS_INLINE void* allocate_here(std::size_t size, std::size_t alignment = grain) noexcept {
     std::byte* const p = alignment > grain ? align(top_, alignment) : top_;
     top_ = after(p, size);
+#if WEFT_RACES
+    context::detail::tsan_forget(p, size);
+#endif
     return p;
   }
   /// Like allocate; where memory is out, dips into the reserve that each block keeps. *Returns*: maybe null.
@@ -120,9 +124,8 @@ class arena {
       link = ::new (begin + usable + reserve) block{link, begin, usable};
     }
     end_ = link->begin + link->size;
-    std::byte* p = align(link->begin, alignment);
-    top_ = after(p, size);
-    return p;
+    top_ = link->begin;
+    return allocate_here(size, alignment);
   }
 
   // `top_` is written all the time and `end_` hardly ever: apart, so that no compiler reads them as one

@@ -271,11 +271,19 @@ WEFT_ALWAYS_INLINE void run_body(strand& s, closure& c) noexcept {
 #if WEFT_CHECKED
   const std::size_t outer = s.handed.enter_body();
 #endif
-  try {
-    c.what->run(c);
-  } catch (...) {
-    raise(s, std::current_exception());
-  }
+  const auto run = [&s, &c] {
+    try {
+      c.what->run(c);
+    } catch (...) {
+      [[maybe_unused]] const races::unseen library;
+      raise(s, std::current_exception());
+    }
+  };
+#if WEFT_RACES
+  races::run_apart(s.racing, races::accesses_of(c), races::begin_task(), run);
+#else
+  run();
+#endif
 #if WEFT_CHECKED
   s.handed.leave_body(outer);
 #endif

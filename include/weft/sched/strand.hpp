@@ -8,6 +8,7 @@
 #include <weft/sched/frame.hpp>
 #include <weft/sched/handed_on.hpp>
 #include <weft/sched/leftovers.hpp>
+#include <weft/sched/races.hpp>
 #include <weft/sched/rest.hpp>
 
 #include <chrono>
@@ -88,6 +89,9 @@ struct alignas(64) strand {
   std::chrono::nanoseconds last_look{0};   ///< when that was last considered
   unsigned quiet_tasks = 0;                ///< how many may pass until then, if there is little to tell,
   unsigned quiet_length = 0;               ///< and how many they were at first
+#if WEFT_RACES
+  std::shared_ptr<races::task> racing;  ///< the running task
+#endif
 #if WEFT_CHECKED
   handed_on handed;  ///< what the running body has handed on
 #endif
