@@ -16,6 +16,7 @@ class execution {
   execution() {
     pool<cell>::forget();
     pool<rl::var<long>>::forget();
+    making = true;
     sequence = {};
     waiting_count = 0;
     time_now = 0;
@@ -35,6 +36,7 @@ template <class Model, int threads>
 struct suite : rl::test_suite<Model, threads> {
   static_assert(threads <= most_threads);
   static constexpr int thread_count = threads;
+  void before() { making = false; }
   execution scope;
 };
 
@@ -55,6 +57,7 @@ bool search(rl::scheduler_type_e how, std::uint64_t begin, std::uint64_t count, 
             rl::test_params& p) {
   static std::ostream nowhere(nullptr);
   see_writes_before_fence = &see_writes_before<Model::thread_count>;
+  bind_late = &bind_first_value<Model::thread_count>;
   p.search_type = how;
   p.iteration_count = begin + count;
   p.initial_state = how == rl::sched_random ? (std::to_string(begin + 1) + " ").c_str() : "";

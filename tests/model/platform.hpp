@@ -114,6 +114,32 @@ void see_writes_before(rl::atomic_data* d, const cell& c) {
   }
 }
 
+/// Until the threads of an execution start, one thread makes the model, and atomics are plain values.
+inline bool making = false;
+
+/// The cell of an atomic that was made then, at its first use. Its value happened before everything.
+using bind_late_t = cell* (*)(std::uint64_t);
+inline bind_late_t bind_late = nullptr;
+
+inline cell* new_cell(std::uint64_t v) {
+  rl::ctx().disable_preemption();  // nobody else knows the atomic yet: its making is one step
+  cell* const c = pool<cell>::make(v);
+  rl::ctx().enable_preemption();
+  return c;
+}
+
+template <int threads>
+cell* bind_first_value(std::uint64_t v) {
+  cell* const c = new_cell(v);
+  auto& first = static_cast<rl::atomic_data_impl<threads>*>(c->value.*get(inside_of_atomic()))->history_[1];
+  first.acq_rel_timestamp_ = 0;
+  for (int i = 0; i < threads; ++i) {
+    first.acq_rel_order_[i] = 0;
+    first.first_seen_order_[i] = static_cast<rl::timestamp_t>(-1);
+  }
+  return c;
+}
+
 /// A thread that waits for a futex; a list of them.
 struct waiting {
   const void* word;
@@ -149,13 +175,16 @@ class atomic {
  public:
   constexpr atomic() noexcept : atomic(T{}) {}
   constexpr atomic(T v) noexcept : plain_(v) {
-    if (!std::is_constant_evaluated()) bind();
+    if (!std::is_constant_evaluated() && rl::is_ctx()) {
+      watched_ = true;
+      if (!model::making) cell_ = model::new_cell(bits(plain_));
+    }
   }
   atomic(const atomic&) = delete;
   atomic& operator=(const atomic&) = delete;
 
   T load(std::memory_order o = memory_order_seq_cst, const here_t& here = here_t::current()) const noexcept {
-    if (cell_ == nullptr) return plain_;
+    if (is_plain()) return plain_;
     const model::step one;
     if (model::sequence.last_fence[rl::ctx().threadx_->index_] != 0)
       model::see_writes_before_fence(cell_->value.*get(model::inside_of_atomic()), *cell_);
@@ -163,7 +192,7 @@ class atomic {
   }
   void store(T v, std::memory_order o = memory_order_seq_cst,
              const here_t& here = here_t::current()) noexcept {
-    if (cell_ == nullptr) {
+    if (is_plain()) {
       plain_ = v;
       return;
     }
@@ -174,7 +203,7 @@ class atomic {
   }
   T exchange(T v, std::memory_order o = memory_order_seq_cst,
              const here_t& here = here_t::current()) noexcept {
-    if (cell_ == nullptr) return std::exchange(plain_, v);
+    if (is_plain()) return std::exchange(plain_, v);
     if (is_split(here)) [[unlikely]] {
       const T old = load(o == memory_order_release ? memory_order_relaxed : memory_order_acquire, here);
       store(v, memory_order_release, here);
@@ -237,12 +266,12 @@ class atomic {
     else
       return static_cast<T>(b);
   }
-  /// Nobody else knows the atomic yet: its making is one step.
-  void bind() noexcept {
-    if (!rl::is_ctx()) return;
-    rl::ctx().disable_preemption();
-    cell_ = model::pool<model::cell>::make(bits(plain_));
-    rl::ctx().enable_preemption();
+  /// Outside of executions, and while the model is made.
+  bool is_plain() const noexcept {
+    if (cell_ != nullptr) return false;
+    if (!watched_ || model::making) return true;
+    cell_ = model::bind_late(bits(plain_));
+    return false;
   }
   static bool is_split(const here_t& here) noexcept {
     return model::is_broken(model::operation::atomicity, here);
@@ -250,7 +279,7 @@ class atomic {
 
   template <bool weak>
   bool compare_exchange(T& expected, T v, std::memory_order o, const here_t& here) noexcept {
-    if (cell_ == nullptr) {
+    if (is_plain()) {
       const bool equal = plain_ == expected;
       (equal ? plain_ : expected) = equal ? v : plain_;
       return equal;
@@ -272,7 +301,7 @@ class atomic {
   }
   template <rl::rmw_type_e type>
   T change(rl::rmw_type_t<type> how, T v, std::memory_order o, const here_t& here) noexcept {
-    if (cell_ == nullptr) return std::exchange(plain_, static_cast<T>(rl::perform_rmw(how, plain_, v)));
+    if (is_plain()) return std::exchange(plain_, static_cast<T>(rl::perform_rmw(how, plain_, v)));
     if (is_split(here)) [[unlikely]] {
       const T old = load(memory_order_acquire, here);
       store(from(rl::perform_rmw(how, bits(old), bits(v))), memory_order_release, here);
@@ -286,7 +315,8 @@ class atomic {
   }
 
   T plain_;
-  model::cell* cell_ = nullptr;
+  bool watched_ = false;  // made in an execution
+  mutable model::cell* cell_ = nullptr;
 };
 
 inline void fence(const std::source_location& here = std::source_location::current()) noexcept {
