@@ -4,7 +4,7 @@
 
 #include <weft/base/platform.hpp>
 
-#if WEFT_ASYMMETRIC
+#if WEFT_ASYMMETRIC && !defined(WEFT_PLATFORM)
 #include <linux/membarrier.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -48,7 +48,7 @@ inline void racy_store(void* place, void* value) noexcept {
   __atomic_store_n(static_cast<any_pointer*>(place), value, __ATOMIC_RELAXED);
 }
 
-#if WEFT_ASYMMETRIC
+#if WEFT_ASYMMETRIC && !defined(WEFT_PLATFORM)
 
 namespace detail {
 
@@ -98,9 +98,11 @@ inline void heavy_fence() noexcept {
 
 inline bool heavy_fence_works() noexcept { return true; }
 
-/// The other half of owner_store where both sides fence.
+/// The other half of owner_store where both sides fence, or on a platform of tests.
 inline void heavy_fence() noexcept {
-#if WEFT_TSAN
+#if WEFT_ASYMMETRIC
+  process_fence();
+#elif WEFT_TSAN
   static atomic<int> everybody{0};  // Thread Sanitizer does not know fences
   everybody.fetch_add(1, memory_order_seq_cst);
 #else

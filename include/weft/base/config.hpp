@@ -74,3 +74,7 @@
 #ifndef WEFT_REST_US
 #define WEFT_REST_US 50
 #endif
+/// How often a thief looks for the owner's answer before it pays for a barrier; small values are for tests.
+#ifndef WEFT_ANSWER_LOOKS
+#define WEFT_ANSWER_LOOKS 64
+#endif

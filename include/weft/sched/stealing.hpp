@@ -75,7 +75,7 @@ inline strand* worker::steal_from_running(strand& s) {
         s.entry.load(memory_order_relaxed) + 1;  // only thieves write it, behind the door
     s.entry.store(visit, memory_order_release);
     bool answered = false;
-    for (int i = 0; i < 64 && !answered; ++i) {
+    for (int i = 0; i < WEFT_ANSWER_LOOKS && !answered; ++i) {
       answered = s.answer.load(memory_order_acquire) == visit;  // pairs with the release in attend
       if (!answered) pause();
     }
