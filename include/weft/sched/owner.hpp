@@ -53,7 +53,7 @@ WEFT_COLD inline bool attend(strand& s) noexcept {
     wait.wait();
   }
   // All bits are cleared before `stopped` is read, so that a stop in between leaves one of the two.
-  const std::uint8_t noted = bits & (hungry | took | stop_asked);
+  const std::uint8_t noted = bits & (hungry | took | stop_asked | watched);
   if (noted != 0) s.attention.fetch_and(static_cast<std::uint8_t>(~noted), memory_order_acq_rel);
   // Acquire pairs with stop(). A bit left over from an earlier run of this strand is not set again.
   const bool stopped = s.run.load(memory_order_relaxed)->stopped.load(memory_order_acquire);

@@ -29,10 +29,18 @@ enum attention_bits : std::uint8_t {
   hungry = 2,        ///< a thief found nothing: make stealable closures
   took = 4,          ///< a thief took a closure that was counted as surplus
   stop_asked = 8,    ///< the run of this strand was stopped
+  watched = 16,      ///< somebody wants to know whether the owner still looks (stall.hpp)
 };
 
 /// idle: in the pool. running: a worker executes it. waiting: it needs a stolen closure to end first.
 enum class strand_status : std::uint8_t { idle, running, waiting };
+
+/// What a waiting strand waits for: one of these.
+struct wait_reason {
+  closure* task = nullptr;   ///< in its innermost frame: stolen, or an event outside the runtime
+  run_state* run = nullptr;  ///< a run that its body has called
+  graph* large = nullptr;    ///< something ready in this, the graph of its innermost frame
+};
 
 /// Stronger than [[likely]], which loses against the compiler's belief that recursive calls are rare.
 WEFT_ALWAYS_INLINE bool likely(bool b) noexcept { return __builtin_expect_with_probability(b, 1, 0.99999); }
@@ -97,6 +105,8 @@ struct alignas(64) strand {
 
   alignas(64) base::spin_lock door;
   base::atomic<strand_status> status{strand_status::idle};
+  wait_reason awaits;                     ///< while it waits
+  std::uint32_t waits = 0;                ///< how often it has waited
   base::atomic<std::uint32_t> entry{0};   ///< number of the thief's visit
   base::atomic<std::uint32_t> answer{0};  ///< number of the visit the owner knows of
   base::atomic<std::uint32_t> taken{0};   ///< surplus closures taken since the owner looked
