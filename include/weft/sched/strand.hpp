@@ -7,8 +7,10 @@
 #include <weft/context/stack_pointer.hpp>
 #include <weft/sched/frame.hpp>
 #include <weft/sched/handed_on.hpp>
+#include <weft/sched/held_lock.hpp>
 #include <weft/sched/leftovers.hpp>
 #include <weft/sched/rest.hpp>
+#include <weft/sched/task_life.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -98,6 +100,8 @@ struct alignas(64) strand {
   unsigned quiet_length = 0;               ///< and how many they were at first
 #if WEFT_CHECKED
   handed_on handed;  ///< what the running body has handed on
+  task_lives lives;
+  held_lock* holds = nullptr;  ///< the innermost scope in which its bodies must not wait
 #endif
   recorded_call* recorded = nullptr;  ///< what the running body calls for a record; null: nothing
   late_exception thrown;              ///< what a drained frame leaves to the sync or the strand's end
@@ -157,6 +161,30 @@ WEFT_COLD inline bool may_be_accessed(const strand& s, const void* object) noexc
     for (std::size_t i = 0; i < c->what->objects; ++i)
       if (c->object(i) == object) return true;
   return false;
+}
+
+/// Checked builds: stops the program if a body that is about to wait holds something. `how`: as in "calls
+/// sync()".
+inline void check_nothing_held([[maybe_unused]] const strand& s,
+                               [[maybe_unused]] const char* (*task)() noexcept,
+                               [[maybe_unused]] const char* how) noexcept {
+#if WEFT_CHECKED
+  if (s.holds == nullptr) [[likely]]
+    return;
+  const char* const name = task();
+  base::fail(
+      "task '%s' %s while '%s' is held (no_suspend at %s:%u); a task that waits may go on in another kernel "
+      "thread, so let go of it first",
+      name != nullptr ? name : "task", how, s.holds->name, s.holds->where.file_name(),
+      static_cast<unsigned>(s.holds->where.line()));
+#endif
+}
+
+/// Checked builds: the tasks that have left children in the frame have ended with them.
+WEFT_ALWAYS_INLINE void end_lives([[maybe_unused]] strand& s, [[maybe_unused]] const frame* f) noexcept {
+#if WEFT_CHECKED
+  s.lives.end_frame(f);
+#endif
 }
 
 /// Destroys the objects registered since the mark was taken and releases their memory.
