@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/flow/completion.hpp>
+#include <weft/flow/no_suspend.hpp>
 #include <weft/flow/recorded.hpp>
 #include <weft/flow/runtime.hpp>
 #include <weft/flow/this_task.hpp>

@@ -90,6 +90,7 @@ void check_with(const char* name, const char* kind, rl::scheduler_type_e how, st
   std::printf("model %s: %llu executions%s, %d faults, %.0f a second\n", name,
               static_cast<unsigned long long>(done), kind, good ? 0 : 1,
               static_cast<double>(done) / seconds_since(start));
+  std::printf("figure model_executions %llu\n", static_cast<unsigned long long>(done));
   if (!good) print_history(report);
   faults += !good;
   std::fflush(stdout);
@@ -145,7 +146,7 @@ void control(const char* name, const char* what, weakness w, rl::scheduler_type_
                 static_cast<unsigned long long>(p.stop_iteration));
     ++faults;
   } else {
-    std::printf("control %s (%s): reported after %llu executions: %s\n", name, what,
+    std::printf("figure model_controls 1\ncontrol %s (%s): reported after %llu executions: %s\n", name, what,
                 static_cast<unsigned long long>(p.stop_iteration), rl::test_result_str(p.test_result));
     if (std::getenv("WEFT_MODEL_HISTORY") != nullptr) print_history(report);
   }

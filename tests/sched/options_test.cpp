@@ -13,6 +13,7 @@
 #include <string>
 
 using std::chrono::microseconds;
+using std::chrono::milliseconds;
 using weft::runtime_options;
 using weft::sched::checked_options;
 using weft::sched::option_limits;
@@ -64,6 +65,7 @@ TEST_CASE("the defaults make sense, and zero workers means as many as usable") {
   CHECK(o.cap == 1u << 14);
   CHECK(o.versions == 4);
   CHECK(o.spin == microseconds(100));
+  CHECK(o.stall == milliseconds(0));
 }
 
 TEST_CASE("options that make sense are kept, up to their limits") {
@@ -87,13 +89,15 @@ TEST_CASE("options that make sense are kept, up to their limits") {
                                                 .surplus = option_limits::surplus,
                                                 .cap = option_limits::cap,
                                                 .versions = option_limits::versions,
-                                                .spin = option_limits::spin});
+                                                .spin = option_limits::spin,
+                                                .stall = option_limits::stall});
   CHECK(most.workers == option_limits::workers);
   CHECK(most.stack_size == option_limits::most_stack);
   CHECK(most.surplus == option_limits::surplus);
   CHECK(most.cap == option_limits::cap);
   CHECK(most.versions == option_limits::versions);
   CHECK(most.spin == option_limits::spin);
+  CHECK(most.stall == option_limits::stall);
 }
 
 TEST_CASE("absurd members are refused by their name") {
@@ -121,6 +125,9 @@ TEST_CASE("absurd members are refused by their name") {
       {{.spin = microseconds::min()}, "spin"},
       {{.spin = option_limits::spin + microseconds(1)}, "spin"},
       {{.spin = microseconds::max()}, "spin"},
+      {{.stall = milliseconds(-1)}, "stall"},
+      {{.stall = option_limits::stall + milliseconds(1)}, "stall"},
+      {{.stall = milliseconds::max()}, "stall"},
   };
   for (const refused& r : all) {
     const std::string said = refusal(r.options);
@@ -138,7 +145,8 @@ TEST_CASE("each variable overrides its member") {
                               .surplus = 9,
                               .cap = 77,
                               .versions = 6,
-                              .spin = microseconds(50)};
+                              .spin = microseconds(50),
+                              .stall = milliseconds(60)};
   CHECK(with("WEFT_WORKERS", "3", other).workers == 3);
   CHECK(with("WEFT_WORKERS", "0", other).workers == weft::base::usable_cpus());
   CHECK(with("WEFT_STACK_SIZE", "300000", other).stack_size == 300000);
@@ -154,6 +162,8 @@ TEST_CASE("each variable overrides its member") {
   CHECK(with("WEFT_VERSIONS", "9", other).versions == 9);
   CHECK(with("WEFT_SPIN_US", "0", other).spin == microseconds(0));
   CHECK(with("WEFT_SPIN_US", "700", other).spin == microseconds(700));
+  CHECK(with("WEFT_STALL_MS", "0", other).stall == milliseconds(0));
+  CHECK(with("WEFT_STALL_MS", "700", other).stall == milliseconds(700));
 }
 
 TEST_CASE("a variable overrides its own member only") {
@@ -164,15 +174,16 @@ TEST_CASE("a variable overrides its own member only") {
                               .surplus = 9,
                               .cap = 77,
                               .versions = 6,
-                              .spin = microseconds(50)};
+                              .spin = microseconds(50),
+                              .stall = milliseconds(60)};
   const char* const settings[][2] = {
       {"WEFT_WORKERS", "3"}, {"WEFT_STACK_SIZE", "300000"}, {"WEFT_INLINING", "1"}, {"WEFT_SURPLUS", "3"},
-      {"WEFT_CAP", "3"},     {"WEFT_SPIN_US", "3"},         {"WEFT_VERSIONS", "3"}};
+      {"WEFT_CAP", "3"},     {"WEFT_SPIN_US", "3"},         {"WEFT_VERSIONS", "3"}, {"WEFT_STALL_MS", "3"}};
   for (const auto& [variable, text] : settings) {
     const runtime_options o = with(variable, text, other);
     const int changed = (o.workers != other.workers) + (o.stack_size != other.stack_size) +
                         (o.inlining != other.inlining) + (o.surplus != other.surplus) + (o.cap != other.cap) +
-                        (o.versions != other.versions) + (o.spin != other.spin);
+                        (o.versions != other.versions) + (o.spin != other.spin) + (o.stall != other.stall);
     INFO(variable);
     CHECK(changed == 1);
   }
@@ -186,6 +197,7 @@ TEST_CASE("a variable may heal an absurd member") {
   CHECK(with("WEFT_CAP", "5", {.cap = 0}).cap == 5);
   CHECK(with("WEFT_VERSIONS", "5", {.versions = 0}).versions == 5);
   CHECK(with("WEFT_SPIN_US", "1", {.spin = microseconds(-1)}).spin == microseconds(1));
+  CHECK(with("WEFT_STALL_MS", "1", {.stall = milliseconds(-1)}).stall == milliseconds(1));
 }
 
 TEST_CASE("absurd variables are refused by their name") {
@@ -205,7 +217,8 @@ TEST_CASE("absurd variables are refused by their name") {
                                    {"WEFT_VERSIONS", "0"},         {"WEFT_VERSIONS", "1025"},
                                    {"WEFT_CAP", "1073741825"},     {"WEFT_SPIN_US", "10000001"},
                                    {"WEFT_WORKERS", "4294967297"}, {"WEFT_SURPLUS", "4294967296"},
-                                   {"WEFT_SPIN_US", "4294967296"}, {"WEFT_STACK_SIZE", "99999999999999999m"}};
+                                   {"WEFT_SPIN_US", "4294967296"}, {"WEFT_STACK_SIZE", "99999999999999999m"},
+                                   {"WEFT_STALL_MS", "1000000001"}};
   for (const auto& [variable, text] : beyond) {
     const std::string said = refusal(variable, text);
     INFO(variable << "='" << text << "': " << said);

@@ -129,6 +129,10 @@ class mutex {
     while (held_) simulation::wait(this);
     held_ = true;
   }
+  bool try_lock() noexcept {
+    simulation::point();
+    return !std::exchange(held_, true);
+  }
   void unlock() noexcept {
     held_ = false;
     simulation::wake(this, 1);

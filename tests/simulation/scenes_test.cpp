@@ -524,3 +524,30 @@ TEST_CASE("scene: locks exclude") {
     return a != 15 ? differs("under the spin lock", a, 15) : differs("under the mutex", b, 15);
   });
 }
+
+TEST_CASE("scene: somebody describes the runtime meanwhile") {
+  std::size_t length = 0;
+  const auto seen = play([&](weft::runtime& rt) {
+    std::array<weft::shared<long>, 2> cells{weft::shared<long>(1L), weft::shared<long>(1L)};
+    weft::shared<long> r;
+    atomic<bool> end{false};
+    thread observer([&] {
+      while (!end.load()) length += rt.describe().size();
+    });
+    rt.run([&] {
+      weft::fork(fib, 6L, r);
+      for (long i = 0; i < 8; ++i)
+        weft::fork({.name = "link"}, [i](long& v) { v = step(v, i); }, weft::update(cells[i % 2]));
+      rt.run([&] { length += rt.describe().size(); });
+    });
+    end.store(true);
+    observer.join();
+    long want = 1;
+    for (long i = 0; i < 8; i += 2) want = step(want, i);
+    const std::string wrong = differs("a cell", cells[0].get(), want);
+    return wrong.empty() ? differs("fib(6)", r.get(), 8) : wrong;
+  });
+  CHECK(length > 0);
+  CHECK(seen.steals > 0);
+  CHECK(seen.parkings + seen.suspensions > 0);
+}

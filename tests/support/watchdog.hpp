@@ -10,6 +10,10 @@
 #include <cstdlib>
 #include <cstring>
 
+/// Writes the descriptions of the process's runtimes to a file (weft/sched/living.hpp). Found by its name:
+/// whoever has a runtime may be compiled in another way than this. Absent from programs without weft.
+extern "C" [[gnu::weak]] void (*weft_dump_living)(int) noexcept;
+
 namespace weft_test {
 
 /// Prints a state to stderr. It runs in a signal handler of a process that is lost: it must not wait for
@@ -23,9 +27,12 @@ inline unsigned limit = 0;
 
 inline void on_alarm(int) {
   std::fprintf(stderr, "hang: '%s' has run for %u seconds\n", running, limit);
+  std::signal(SIGALRM, SIG_DFL);
+  alarm(3);  // should a dumper hang as well
   for (dumper d : dumpers) {
     if (d != nullptr) d();
   }
+  if (&weft_dump_living != nullptr && weft_dump_living != nullptr) weft_dump_living(STDERR_FILENO);
   std::abort();
 }
 }  // namespace detail

@@ -34,6 +34,7 @@ inline constexpr environment_variable environment_table[] = {
     {"WEFT_CAP", "tasks that a strand keeps before fork runs some of them"},
     {"WEFT_VERSIONS", "most versions of one object; 1: none is renamed"},
     {"WEFT_SPIN_US", "microseconds an idle worker searches before it sleeps"},
+    {"WEFT_STALL_MS", "milliseconds without progress after which a run is described; 0: never"},
 };
 
 namespace detail {

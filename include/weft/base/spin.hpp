@@ -22,6 +22,15 @@ class backoff {
   unsigned round_ = 0;
 };
 
+/// Locks, unless that takes more than so many rounds of waiting. For those who may have stopped the holder.
+/// *Returns*: whether it is locked now.
+template <class Lock>
+bool lock_within(Lock& lock, unsigned rounds) noexcept {
+  for (backoff wait; !lock.try_lock(); wait.wait())
+    if (rounds-- == 0) return false;
+  return true;
+}
+
 /// A lock for sections of some tens of instructions; never held across user code.
 /// *Thread safety*: any thread.
 class spin_lock {

@@ -24,7 +24,7 @@ class read {
   read(const shared<T>& x) noexcept : value_(flow::address(x)) {}
   read(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
   read(const borrowed<const T>& x) noexcept : value_(flow::address(x)) {}
-  read(const update<T>& held) noexcept : value_(flow::address(held)) {}
+  read(const update<T>& held) noexcept : value_(flow::address(held)), receiver_(flow::key::receiver(held)) {}
   read(const weak_read<T>& held) noexcept : value_(flow::address(held)) {}
   read(const weak_update<T>& held) noexcept : value_(flow::address(held)) {}
   template <class Held>
@@ -35,14 +35,15 @@ class read {
                   "on 'read'; it may hand on 'write' only");
   }
 
-  const T& operator*() const noexcept { return *flow::used(value_, flow::access_mode::read); }
-  const T* operator->() const noexcept { return flow::used(value_, flow::access_mode::read); }
+  const T& operator*() const noexcept { return *flow::used(value_, flow::access_mode::read, receiver_); }
+  const T* operator->() const noexcept { return flow::used(value_, flow::access_mode::read, receiver_); }
   const T& get() const noexcept { return **this; }
 
  private:
   friend struct flow::key;
-  explicit read(const T* value, flow::trusted) noexcept : value_(value) {}
+  explicit read(const T* value, flow::trusted) noexcept : value_(value), receiver_(flow::receiving_task()) {}
   const T* value_;
+  [[no_unique_address]] flow::receiver receiver_;
 };
 
 /// The right to give an object of type T a new value; the old one is not visible.
@@ -63,7 +64,7 @@ class write {
       : value_(flow::address(x)) {}
   write(const update<T>& held) noexcept
     requires(!Own)
-      : value_(flow::address(held)) {}
+      : value_(flow::address(held)), receiver_(flow::key::receiver(held)) {}
   write(const weak_write<T>& held) noexcept
     requires(!Own)
       : value_(flow::address(held)) {}
@@ -81,21 +82,22 @@ class write {
   /// Sets the value.
   template <class V>
   const write& operator=(V&& value) const {
-    *flow::used(value_, flow::access_mode::update) = std::forward<V>(value);
+    *flow::used(value_, flow::access_mode::update, receiver_) = std::forward<V>(value);
     return *this;
   }
   write(const write&) noexcept = default;
   write& operator=(const write&) = delete;  // would rename the object, which nobody means
 
   /// The place of the new value.
-  T& operator*() const noexcept { return *flow::used(value_, flow::access_mode::update); }
-  T* operator->() const noexcept { return flow::used(value_, flow::access_mode::update); }
+  T& operator*() const noexcept { return *flow::used(value_, flow::access_mode::update, receiver_); }
+  T* operator->() const noexcept { return flow::used(value_, flow::access_mode::update, receiver_); }
   T& get() const noexcept { return **this; }
 
  private:
   friend struct flow::key;
-  explicit write(T* value, flow::trusted) noexcept : value_(value) {}
+  explicit write(T* value, flow::trusted) noexcept : value_(value), receiver_(flow::receiving_task()) {}
   T* value_;
+  [[no_unique_address]] flow::receiver receiver_;
 };
 
 /// The right to read and change an object of type T.
@@ -126,22 +128,23 @@ class update {
 
   template <class V>
   const update& operator=(V&& value) const {
-    *flow::used(value_, flow::access_mode::update) = std::forward<V>(value);
+    *flow::used(value_, flow::access_mode::update, receiver_) = std::forward<V>(value);
     return *this;
   }
   update(const update&) noexcept = default;
   update& operator=(const update&) = delete;
 
   T& operator*() const noexcept {
-    return *flow::used(value_, flow::access_mode::read);
+    return *flow::used(value_, flow::access_mode::read, receiver_);
   }  // maybe only read: no false alarm
-  T* operator->() const noexcept { return flow::used(value_, flow::access_mode::read); }
+  T* operator->() const noexcept { return flow::used(value_, flow::access_mode::read, receiver_); }
   T& get() const noexcept { return **this; }
 
  private:
   friend struct flow::key;
-  explicit update(T* value, flow::trusted) noexcept : value_(value) {}
+  explicit update(T* value, flow::trusted) noexcept : value_(value), receiver_(flow::receiving_task()) {}
   T* value_;
+  [[no_unique_address]] flow::receiver receiver_;
 };
 
 /// The right to change an object of type T exclusively, in any order among the tasks that commute.

@@ -34,6 +34,26 @@ T* used(T* value, access_mode use) noexcept {
   return value;
 }
 
+/// The same for a right that was given to a task. Contract violation if that has ended, too.
+template <class T>
+T* used(T* value, access_mode use, const sched::life_of_task& given) noexcept {
+  if (given.over()) [[unlikely]] {
+    const sched::strand& s = sched::current();
+    const char* const user = is_outside(s) ? nullptr : sched::current_task_name();
+    base::fail(
+        "a right that was given to task '%s' is used%s%s%s after that has ended; rights must not be kept",
+        given.name != nullptr ? given.name : "task", user != nullptr ? " in task '" : "",
+        user != nullptr ? user : "", user != nullptr ? "'" : "");
+  }
+  return used(value, use);
+}
+/// What a right remembers of the task to which it is being given.
+using receiver = sched::life_of_task;
+inline receiver receiving_task() noexcept {
+  const sched::strand& s = sched::current();
+  return is_outside(s) ? receiver{} : s.lives.current(sched::current_task_name());
+}
+
 /// Notes that the running body gives a right on an object to a child. *Throws*: std::bad_alloc.
 template <class T>
 void note_handed_on(sched::strand& s, T* object, access_mode mode, const char* child) {
@@ -115,12 +135,15 @@ class checked_body {
   checked_body() noexcept {
     [[maybe_unused]] const sched::races::unseen library;
     outer_ = sched::current().handed.enter_body();
+    sched::current().lives.begin_body();
   }
   checked_body(const checked_body&) = delete;
   checked_body& operator=(const checked_body&) = delete;
   ~checked_body() {
     [[maybe_unused]] const sched::races::unseen library;
-    sched::current().handed.leave_body(outer_);
+    sched::strand& s = sched::current();
+    s.lives.end_body(s.pending() ? s.top : nullptr);
+    s.handed.leave_body(outer_);
   }
 
  private:
@@ -133,6 +156,12 @@ template <class T>
 WEFT_ALWAYS_INLINE T* used(T* value, access_mode) noexcept {
   return value;
 }
+struct receiver {};
+template <class T>
+WEFT_ALWAYS_INLINE T* used(T* value, access_mode, receiver) noexcept {
+  return value;
+}
+WEFT_ALWAYS_INLINE constexpr receiver receiving_task() noexcept { return {}; }
 
 #endif
 

@@ -52,6 +52,11 @@ struct key {
   static auto* address(const Right& r) noexcept {
     return r.value_;
   }
+  /// The task to which the right was given, where that is checked.
+  template <class Right>
+  static const auto& receiver(const Right& r) noexcept {
+    return r.receiver_;
+  }
   /// Where the right keeps it.
   template <class Right>
   static void* place(const Right& r) noexcept {

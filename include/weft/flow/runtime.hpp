@@ -6,8 +6,10 @@
 #include <weft/sched/checked_options.hpp>
 #include <weft/sched/forked_process.hpp>
 #include <weft/sched/run.hpp>
+#include <weft/sched/stall.hpp>
 
 #include <optional>
+#include <string>
 
 namespace weft {
 
@@ -24,13 +26,17 @@ class runtime {
   /// *Throws*: weft::option_error naming the member or variable; std::system_error, std::bad_alloc; nothing
   /// is left.
   explicit runtime(const runtime_options& options = {})
-      : engine_(std::make_unique<sched::engine>(sched::checked_options(options))) {}
+      : engine_(std::make_unique<sched::engine>(sched::checked_options(options))),
+        living_(*engine_, &sched::dump_living) {
+    if (engine_->options.stall.count() != 0) watch_ = std::make_unique<sched::stall_watch>(*engine_);
+  }
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
   /// *Requires*: no run is going on. In a forked child, where the workers do not exist, it only lets go of
   /// them.
   ~runtime() {
     if (born_.in_this_process()) return;
+    static_cast<void>(watch_.release());
     static_cast<void>(engine_.release());  // its locks may be held by threads that do not exist here
   }
 
@@ -60,6 +66,16 @@ class runtime {
     sum.contexts = engine_->contexts.count();
     sum.stack_high_water = engine_->contexts.high_water();
     return sum;
+  }
+
+  /// What its workers execute and what its waiting tasks wait for, in words; and the cycle, if tasks wait for
+  /// each other. For people, who look for the reason of a standstill: the text may change with the version.
+  /// *Throws*: std::bad_alloc. *Suspends*: no. *Cost*: visits every task stack in use, of all runtimes;
+  /// owners stand still for a microsecond. *Thread safety*: any thread, also inside a task.
+  std::string describe() const {
+    if (!born_.in_this_process())
+      return "this runtime was made before fork(); its workers do not exist here\n";
+    return sched::describe(*engine_);
   }
 
  private:
@@ -104,6 +120,8 @@ class runtime {
 
   sched::forked_process born_;
   std::unique_ptr<sched::engine> engine_;
+  sched::living_engine living_;
+  std::unique_ptr<sched::stall_watch> watch_;
 };
 
 }  // namespace weft

@@ -14,6 +14,7 @@ struct option_limits {
   static constexpr unsigned workers = 4096, surplus = 1u << 20, cap = 1u << 30, versions = 1u << 10;
   static constexpr std::size_t least_stack = context::stack::minimum, most_stack = std::size_t{1} << 32;
   static constexpr std::chrono::microseconds spin{10'000'000};
+  static constexpr std::chrono::milliseconds stall{1'000'000'000};
 };
 
 /// *Returns*: `o` with the WEFT_* variables applied and the number of workers known.
@@ -33,6 +34,9 @@ inline runtime_options checked_options(runtime_options o) {
     o.versions = static_cast<unsigned>(*v);
   if (auto v = base::environment_microseconds("WEFT_SPIN_US", std::chrono::microseconds(0), limits::spin))
     o.spin = *v;
+  if (auto v =
+          base::environment_unsigned("WEFT_STALL_MS", 0, static_cast<std::size_t>(limits::stall.count())))
+    o.stall = std::chrono::milliseconds(*v);
 
   const auto refuse_unless = [](bool sensible, const char* member, const std::string& expected) {
     if (!sensible)
@@ -50,6 +54,8 @@ inline runtime_options checked_options(runtime_options o) {
                 "from 1 to " + std::to_string(limits::versions));
   refuse_unless(o.spin.count() >= 0 && o.spin <= limits::spin, "spin",
                 "from 0 to " + std::to_string(limits::spin.count()) + " microseconds");
+  refuse_unless(o.stall.count() >= 0 && o.stall <= limits::stall, "stall",
+                "from 0 to " + std::to_string(limits::stall.count()) + " milliseconds");
   if (o.workers == 0) o.workers = base::usable_cpus();
   return o;
 }

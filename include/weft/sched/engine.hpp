@@ -74,6 +74,16 @@ class engine {
     idle_graphs_.push_back(&g);
   }
 
+  /// Calls `see` on each strand. *Requires*: it takes no lock. *Returns*: false if they are locked for so
+  /// many rounds of waiting.
+  template <class See>
+  bool each_strand(unsigned rounds, See see) {
+    if (!base::lock_within(registry_door_, rounds)) return false;
+    const std::lock_guard hold(registry_door_, std::adopt_lock);
+    for (std::size_t i = 0; i < registry_.size(); ++i) see(*registry_[i], i);
+    return true;
+  }
+
   /// Makes the strand part of a run. *Requires*: it is idle.
   static void join_run(strand& s, run_state& run) noexcept {
     s.attention.store(0, base::memory_order_relaxed);  // ordered by what follows

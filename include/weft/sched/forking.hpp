@@ -44,6 +44,7 @@ WEFT_COLD inline void make_room(strand& s) {
   constexpr std::uint32_t very_many = 4096;
   if (context::stack_pointer() <= s.stack_limit && s.live - s.top->live_below < std::max(s.cap, very_many))
     return;
+  check_nothing_held(s, &current_task_name, "forks one task too many, and so has to run some first,");
   count_capped(s);
   drain_children(s);
   if (!s.pending()) s.restore_limit();

@@ -4,7 +4,6 @@
 
 #include <weft/base/contract.hpp>
 #include <weft/base/spin.hpp>
-#include <weft/sched/frame.hpp>
 #include <weft/sched/graph_replay.hpp>
 #include <weft/sched/pace.hpp>
 #include <weft/sched/ready_list.hpp>
@@ -105,6 +104,7 @@ class graph {
   std::uint64_t replayed() const noexcept { return replay_.count(); }
   /// Whether all closures linked so far have ended.
   bool all_ended() const noexcept { return unended_ == 0 && unvisited() == nullptr; }
+  std::size_t unended() const noexcept { return unended_; }
   std::size_t ready() const noexcept { return ready_.size(); }
   /// Whether there is something that only the owner can do.
   bool needs_owner() const noexcept {

@@ -17,6 +17,8 @@ struct runtime_options {
   unsigned cap = 1u << 14;              ///< WEFT_CAP: tasks that a strand keeps before fork runs some of them
   unsigned versions = 4;                ///< WEFT_VERSIONS: most versions of one object; 1: none is renamed
   std::chrono::microseconds spin{100};  ///< WEFT_SPIN_US: how long an idle worker searches before it sleeps
+  std::chrono::milliseconds stall{0};   ///< WEFT_STALL_MS: after how long without progress a run is described
+                                        ///< on the standard error stream; 0: never
 };
 
 }  // namespace weft

@@ -53,7 +53,7 @@ WEFT_COLD inline bool attend(strand& s) noexcept {
     wait.wait();
   }
   // All bits are cleared before `stopped` is read, so that a stop in between leaves one of the two.
-  const std::uint8_t noted = bits & (hungry | took | stop_asked);
+  const std::uint8_t noted = bits & (hungry | took | stop_asked | watched);
   if (noted != 0) s.attention.fetch_and(static_cast<std::uint8_t>(~noted), memory_order_acq_rel);
   // Acquire pairs with stop(). A bit left over from an earlier run of this strand is not set again.
   const bool stopped = s.run.load(memory_order_relaxed)->stopped.load(memory_order_acquire);
@@ -168,6 +168,7 @@ WEFT_COLD inline void raise(strand& s, std::exception_ptr e) noexcept {
 /// Leaves the innermost frame. *Requires*: all its closures have ended.
 inline void pop_frame(strand& s) noexcept {
   frame* f = s.top;
+  end_lives(s, f);
   base::owner_store(f->parent->child, static_cast<frame*>(nullptr));
   s.top = f->parent;
   look(s);  // a thief inside may still read the frame
@@ -270,6 +271,7 @@ WEFT_COLD inline void begin_weak_anew(strand& s) noexcept {
 WEFT_ALWAYS_INLINE void run_body(strand& s, closure& c) noexcept {
 #if WEFT_CHECKED
   const std::size_t outer = s.handed.enter_body();
+  s.lives.begin_body();
 #endif
   const auto run = [&s, &c] {
     try {
@@ -285,6 +287,7 @@ WEFT_ALWAYS_INLINE void run_body(strand& s, closure& c) noexcept {
   run();
 #endif
 #if WEFT_CHECKED
+  s.lives.end_body(s.pending() ? s.top : nullptr);
   s.handed.leave_body(outer);
 #endif
 }
@@ -378,6 +381,7 @@ inline void drain_children(strand& s) {
 WEFT_NOINLINE inline void sync(strand& s) {
   if (is_outside(s))
     base::fail("sync() was called outside a task; only a running task has children to wait for");
+  check_nothing_held(s, &current_task_name, "calls sync()");
   bool stopped = false;
   if (s.pending()) {
     drain_children(s);

@@ -188,6 +188,7 @@ inline strand* worker::end_drawn(strand& s) noexcept {
       const std::lock_guard hold(g.door);
       if (s.thrown) g.fail(s.finished->index, {*std::exchange(s.thrown, std::nullopt), s.finished->task});
       hand_in(g, s.drawn, s.finished, folds);
+      s.root.current.store(nullptr, base::memory_order_relaxed);  // its frame may end when the door opens
       n = nullptr;
       if (folds == nullptr) {
         g.look_ahead();

@@ -7,9 +7,11 @@
 #include <weft/context/stack_pointer.hpp>
 #include <weft/sched/frame.hpp>
 #include <weft/sched/handed_on.hpp>
+#include <weft/sched/held_lock.hpp>
 #include <weft/sched/leftovers.hpp>
 #include <weft/sched/races.hpp>
 #include <weft/sched/rest.hpp>
+#include <weft/sched/task_life.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -30,10 +32,18 @@ enum attention_bits : std::uint8_t {
   hungry = 2,        ///< a thief found nothing: make stealable closures
   took = 4,          ///< a thief took a closure that was counted as surplus
   stop_asked = 8,    ///< the run of this strand was stopped
+  watched = 16,      ///< somebody wants to know whether the owner still looks (stall.hpp)
 };
 
 /// idle: in the pool. running: a worker executes it. waiting: it needs a stolen closure to end first.
 enum class strand_status : std::uint8_t { idle, running, waiting };
+
+/// What a waiting strand waits for: one of these.
+struct wait_reason {
+  closure* task = nullptr;   ///< in its innermost frame: stolen, or an event outside the runtime
+  run_state* run = nullptr;  ///< a run that its body has called
+  graph* large = nullptr;    ///< something ready in this, the graph of its innermost frame
+};
 
 /// Stronger than [[likely]], which loses against the compiler's belief that recursive calls are rare.
 WEFT_ALWAYS_INLINE bool likely(bool b) noexcept { return __builtin_expect_with_probability(b, 1, 0.99999); }
@@ -94,6 +104,8 @@ struct alignas(64) strand {
 #endif
 #if WEFT_CHECKED
   handed_on handed;  ///< what the running body has handed on
+  task_lives lives;
+  held_lock* holds = nullptr;  ///< the innermost scope in which its bodies must not wait
 #endif
   recorded_call* recorded = nullptr;  ///< what the running body calls for a record; null: nothing
   late_exception thrown;              ///< what a drained frame leaves to the sync or the strand's end
@@ -101,6 +113,8 @@ struct alignas(64) strand {
 
   alignas(64) base::spin_lock door;
   base::atomic<strand_status> status{strand_status::idle};
+  wait_reason awaits;                     ///< while it waits
+  std::uint32_t waits = 0;                ///< how often it has waited
   base::atomic<std::uint32_t> entry{0};   ///< number of the thief's visit
   base::atomic<std::uint32_t> answer{0};  ///< number of the visit the owner knows of
   base::atomic<std::uint32_t> taken{0};   ///< surplus closures taken since the owner looked
@@ -151,6 +165,30 @@ WEFT_COLD inline bool may_be_accessed(const strand& s, const void* object) noexc
     for (std::size_t i = 0; i < c->what->objects; ++i)
       if (c->object(i) == object) return true;
   return false;
+}
+
+/// Checked builds: stops the program if a body that is about to wait holds something. `how`: as in "calls
+/// sync()".
+inline void check_nothing_held([[maybe_unused]] const strand& s,
+                               [[maybe_unused]] const char* (*task)() noexcept,
+                               [[maybe_unused]] const char* how) noexcept {
+#if WEFT_CHECKED
+  if (s.holds == nullptr) [[likely]]
+    return;
+  const char* const name = task();
+  base::fail(
+      "task '%s' %s while '%s' is held (no_suspend at %s:%u); a task that waits may go on in another kernel "
+      "thread, so let go of it first",
+      name != nullptr ? name : "task", how, s.holds->name, s.holds->where.file_name(),
+      static_cast<unsigned>(s.holds->where.line()));
+#endif
+}
+
+/// Checked builds: the tasks that have left children in the frame have ended with them.
+WEFT_ALWAYS_INLINE void end_lives([[maybe_unused]] strand& s, [[maybe_unused]] const frame* f) noexcept {
+#if WEFT_CHECKED
+  s.lives.end_frame(f);
+#endif
 }
 
 /// Destroys the objects registered since the mark was taken and releases their memory.

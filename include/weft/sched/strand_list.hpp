@@ -44,6 +44,15 @@ class strand_list {
       if (strand* found = visit(*s)) return found;
     return nullptr;
   }
+  /// Calls `see` on each strand. *Returns*: false if the list is locked for so many rounds of waiting.
+  template <class See>
+  bool each(unsigned rounds, See see) {
+    if (empty()) return true;
+    if (!base::lock_within(door_, rounds)) return false;
+    for (strand* s = first_; s != nullptr; s = s->next) see(*s);
+    door_.unlock();
+    return true;
+  }
   /// A hint, exact when nobody changes the list.
   bool empty() const noexcept { return size_.load(base::memory_order_relaxed) == 0; }
 

@@ -36,6 +36,8 @@ inline bool worker::put_aside(strand& s, closure* c, run_state* run, graph* g) n
   s.door.lock();
   s.status.store(strand_status::waiting, memory_order_relaxed);  // ordered by the door
   s.waiting_at = this;
+  s.awaits = {c, run, g};
+  ++s.waits;
   s.door.unlock();
   waiting_.push_back(s);
   // From success on the strand belongs to whoever ends the closure or run: release hands everything over;

@@ -15,6 +15,7 @@ class engine;
 
 /// Who may touch it when:
 ///  1. `running` is written by the worker; thieves read it, then check strand::status under strand::door.
+///     `asleep` is written by the worker, for reports.
 ///  2. `waiting` is locked by its own lock, which is taken before a strand's door, never after.
 ///  3. Everything else belongs to the worker's thread; counters may be read by anybody.
 class worker {
@@ -28,6 +29,9 @@ class worker {
   engine& home() const noexcept { return *home_; }
   void count(observe::worker_counters::event e, std::uint64_t n = 1) noexcept { counters_.add(e, n); }
   const observe::worker_counters& counters() const noexcept { return counters_; }
+  /// The strand that it executes, or null, and whether it sleeps; for any thread.
+  strand* executed() const noexcept { return running_.load(base::memory_order_acquire); }  // pairs with adopt
+  bool asleep() const noexcept { return asleep_.load(base::memory_order_relaxed); }        // a report
 
   /// Starts the kernel thread. *Throws*: std::system_error, std::bad_alloc.
   void start();
@@ -114,6 +118,7 @@ class worker {
   base::thread thread_;
 
   alignas(64) base::atomic<strand*> running_{nullptr};
+  base::atomic<bool> asleep_{false};
   strand_list waiting_;
 };
 

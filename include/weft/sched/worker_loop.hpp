@@ -104,12 +104,13 @@ inline strand* worker::end(strand& s) noexcept {
     woken = end_drawn(s);
     if (woken == &s) return woken;  // with its next task
   }
-  if (s.victim == nullptr) s.closures.release_to(arena_mark{});  // its own closure stood there
-  running_.store(nullptr, base::memory_order_release);           // see put_aside
+  running_.store(nullptr, base::memory_order_release);  // see put_aside
   set_current(idle_);
   s.door.lock();
   s.status.store(strand_status::idle, base::memory_order_relaxed);  // ordered by the door
   s.door.unlock();
+  // Its own closure stood there, whose name others may read while the strand is in use.
+  if (s.victim == nullptr) s.closures.release_to(arena_mark{});
   if (woken != nullptr) adopt(*woken);
   strand* const continued = s.drawn_from != nullptr ? woken
                             : s.victim != nullptr   ? end_stolen(s)
@@ -216,6 +217,7 @@ inline strand* worker::sleep() {
   look_again_ = deadline::clock::time_point::max();
   strand* found = e.closing.load(base::memory_order_seq_cst) ? nullptr : look_around();  // pairs with close
   thorough_ = false;
+  asleep_.store(true, base::memory_order_relaxed);  // for reports, as below
   if (found != nullptr || e.closing.load(base::memory_order_seq_cst)) {
     e.bell.cancel();
   } else if (look_again_ != deadline::clock::time_point::max()) {
@@ -227,6 +229,7 @@ inline strand* worker::sleep() {
     e.fruitless.fetch_add(1, base::memory_order_relaxed);  // a hint; reset by whoever finds work
     e.bell.wait(key);
   }
+  asleep_.store(false, base::memory_order_relaxed);
   e.searching.fetch_add(1, base::memory_order_relaxed);  // a hint, see offer
   return found;
 }

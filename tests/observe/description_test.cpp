@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: BSL-1.0
+// A runtime describes itself: who waits for what, by name; and its watchdog speaks when it should, once.
+#include "flow/runtimes.hpp"
+#include "support/child.hpp"
+#include "support/environment.hpp"
+
+#include <array>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+using std::chrono::milliseconds;
+using weft_test::contains;
+using weft_test::wait_until;
+
+namespace {
+
+/// Runs `f` on a runtime beside the test; its end is the end of the run.
+class run_beside {
+ public:
+  template <class F>
+  run_beside(weft::runtime& rt, F f) : thread_([&rt, f] { rt.run(f); }) {}
+  ~run_beside() { thread_.join(); }
+  run_beside(const run_beside&) = delete;
+  run_beside& operator=(const run_beside&) = delete;
+
+ private:
+  std::thread thread_;
+};
+
+/// The first description that contains all of these; the last one after too long a time.
+std::string description_with(const weft::runtime& rt, const std::vector<std::string>& parts) {
+  std::string text;
+  wait_until([&] {
+    text = rt.describe();
+    for (const std::string& p : parts)
+      if (text.find(p) == std::string::npos) return false;
+    return true;
+  });
+  return text;
+}
+
+/// Sets a flag when a scope ends, so that tasks end even if a check throws.
+struct set_at_end {
+  std::atomic<bool>& flag;
+  ~set_at_end() { flag = true; }
+};
+
+void wait_for(const std::atomic<bool>& flag) {
+  while (!flag.load()) std::this_thread::yield();
+}
+
+void fib(long n, weft::write<long> r) {
+  if (n < 2) {
+    r = n;
+    return;
+  }
+  weft::shared<long> a, b;
+  weft::fork(fib, n - 1, a);
+  weft::fork(fib, n - 2, b);
+  weft::fork([](long x, long y, long& sum) { sum = x + y; }, weft::read(a), weft::read(b), r);
+}
+
+/// A task that is held open until somebody takes the completion.
+struct event {
+  std::optional<weft::completion> completion;
+  std::atomic<bool> begun{false};
+
+  void hold() {
+    completion.emplace(weft::this_task::hold());
+    begun = true;
+  }
+  void happen() {
+    wait_for(begun);
+    completion->complete();
+  }
+};
+
+/// What the calls of the standard error stream have left in a file so far.
+class error_file {
+ public:
+  error_file() { dup2(fileno(file_), STDERR_FILENO); }
+  std::size_t count(const std::string& sentence) const {
+    std::string text(std::size_t{1} << 16, '\0');
+    text.resize(static_cast<std::size_t>(pread(fileno(file_), text.data(), text.size(), 0)));
+    std::size_t n = 0;
+    for (std::size_t at = text.find(sentence); at != std::string::npos; at = text.find(sentence, at + 1)) ++n;
+    return n;
+  }
+
+ private:
+  std::FILE* file_ = std::tmpfile();
+};
+
+const std::string stuck = "nothing was executed, while strands wait";
+const std::string busy = "no task was seen to begin or end";
+
+}  // namespace
+
+TEST_CASE("an event that does not come is described, and who is held open by it") {
+  weft::runtime rt({.workers = 1, .spin = std::chrono::microseconds(0)});
+  weft::shared<int> x(0);
+  event e;
+  {
+    const run_beside run(rt, [&] {
+      weft::fork({.name = "reader", .event = true}, [&](int&) { e.hold(); }, weft::update(x));
+      weft::fork({.name = "user"}, [](int&) {}, weft::update(x));
+    });
+    const std::string text = description_with(rt, {"waits for", "sleeps"});
+    CHECK_THAT(text, contains(" with 1 worker\n  worker 0 sleeps\n"));
+    CHECK_THAT(text,
+               contains("in 'task' > 'reader' waits for an event outside the runtime, by which 'reader'"));
+    CHECK(text.find("cycle") == std::string::npos);
+    e.happen();
+  }
+  CHECK(description_with(rt, {"sleeps"}).find("strand") == std::string::npos);
+}
+
+TEST_CASE("a nested run is described from both sides, and one that has not begun") {
+  weft::runtime outer({.workers = 1}), inner({.workers = 1});
+  std::atomic<bool> go{false}, of_same{false};
+  const run_beside run(outer, [&] {
+    weft::fork({.name = "caller", .event = true}, [&] {
+      inner.run([&] { weft::fork({.name = "busy", .event = true}, [&] { wait_for(go); }); });
+      outer.run([&] { weft::fork({.name = "below", .event = true}, [&] { wait_for(of_same); }); });
+    });
+  });
+  const set_at_end last{of_same}, first{go};
+  const std::string there = description_with(inner, {"'busy'"});
+  CHECK_THAT(there, contains("  worker 0 runs 'task' > 'busy' (strand 1)\n"));
+  const std::string here = description_with(outer, {"waits for a run of runtime", "on worker 0"});
+  CHECK_THAT(here, contains("in 'task' > 'caller' waits for a run of runtime "));
+  CHECK_THAT(here, contains(": strand 1 of runtime "));
+  go = true;
+  const std::string same = description_with(outer, {"waits for a run of this runtime", "'below'"});
+  const run_beside second(outer, [] {});
+  CHECK_THAT(description_with(outer, {"is to begin"}), contains(" is to begin 'task'\n"));
+  of_same = true;
+  CHECK_THAT(same, contains("worker 0 runs 'task' > 'below' (strand "));
+  CHECK_THAT(same, contains(" on worker 0\n"));
+}
+
+TEST_CASE("a stolen task is named, with its worker") {
+  weft::runtime rt({.workers = 3, .inlining = false});
+  std::atomic<bool> go{false}, own{false};
+  const run_beside run(rt, [&] {
+    weft::fork({.name = "parent"}, [&] {
+      std::atomic<bool> started{false};
+      weft::fork({.name = "stolen"}, [&] {
+        started = true;
+        wait_for(go);
+      });
+      wait_for(started);
+      weft::sync();
+    });
+    weft::fork({.name = "other"}, [&] { wait_for(own); });
+  });
+  const set_at_end last{own}, first{go};
+  const std::string text = description_with(rt, {"waits for 'stolen': strand ", "'other'", "sleeps"});
+  CHECK_THAT(text, contains("'parent' waits for 'stolen': strand "));
+  CHECK_THAT(text, contains(" runs 'stolen' (strand "));
+  CHECK_THAT(text, contains(" runs 'other' (strand "));
+}
+
+TEST_CASE("who waits for a large frame says so") {
+  bool seen = false;
+  for (int i = 0; i < 200 && !seen; ++i) {
+    weft::runtime rt(weft_test::two_and_deferring());
+    weft::shared<int> x(0), y(0);
+    std::atomic<bool> go{false}, forked{false};
+    std::atomic<int> begun{0};
+    const run_beside run(rt, [&] {
+      for (int k = 0; k < 12; ++k)
+        weft::fork(
+            {.name = "link"},
+            [&](int&) {
+              if (begun.fetch_add(1) == 0) wait_for(go);
+            },
+            weft::update(k % 2 == 0 ? x : y));
+      forked = true;
+      for (int t = 0; t < 1000 && begun.load() == 0; ++t) std::this_thread::yield();
+    });
+    const set_at_end end{go};
+    wait_until([&] { return forked.load(); });
+    for (int t = 0; t < 50 && !seen; ++t) {
+      const std::string text = rt.describe();
+      seen = text.find(" waits for a task that is ready, of ") != std::string::npos &&
+             text.find(" unfinished ones that it has forked: strand ") != std::string::npos;
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+  }
+  CHECK(seen);
+}
+
+TEST_CASE("describing disturbs nobody, in tasks and beside them") {
+  for (const bool inlining : {true, false}) {
+    weft::runtime rt({.workers = 4, .inlining = inlining}), other({.workers = 2, .inlining = inlining});
+    std::atomic<bool> end{false};
+    std::size_t length = 0;
+    std::thread observer([&] {
+      for (; !end.load(); std::this_thread::sleep_for(std::chrono::microseconds(100)))
+        length += rt.describe().size() + other.describe().size();
+    });
+    long wrong = 0;
+    std::atomic<std::size_t> inside{0};
+    for (unsigned i = 0; i < 300 / weft_test::scale() + 5; ++i) {
+      weft::shared<long> r, nested;
+      std::array<weft::shared<long>, 3> cells{weft::shared<long>(0L), weft::shared<long>(0L),
+                                              weft::shared<long>(0L)};
+      rt.run([&] {
+        weft::fork(fib, 12L, r);
+        weft::fork(
+            {.name = "nested"},
+            [&](long& v) {
+              other.run([&] { weft::fork(fib, 8L, weft::write(weft::borrow(v))); });
+              inside += rt.describe().size();
+            },
+            weft::write(nested));
+        for (unsigned k = 0; k < 60; ++k)
+          weft::fork({.name = "link"}, [](long& v) { ++v; }, weft::update(cells[k % 3]));
+      });
+      wrong += r.get() != 144 || nested.get() != 21;
+      for (auto& c : cells) wrong += c.get() != 20;
+    }
+    end = true;
+    observer.join();
+    CHECK(wrong == 0);
+    CHECK(length > 0);
+    CHECK(inside > 0);
+  }
+}
+
+TEST_CASE("the watchdog speaks once of a standstill, and again after progress") {
+  const auto child = weft_test::run_in_child([] {
+    const error_file errors;
+    weft::runtime rt({.workers = 2, .stall = milliseconds(20)});
+    for (std::size_t round = 1; round <= 2; ++round) {
+      event e;
+      const run_beside run(rt, [&] { weft::fork({.name = "held", .event = true}, [&] { e.hold(); }); });
+      const bool spoke = wait_until([&] { return errors.count(stuck) == round; });
+      std::this_thread::sleep_for(milliseconds(200));
+      std::printf("%d %zu %zu\n", spoke, errors.count(stuck), errors.count("by which 'held' is held open"));
+      e.happen();
+    }
+  });
+  CHECK(child.exit_code == 0);
+  CHECK(child.output == "1 1 1\n1 2 2\n");
+}
+
+TEST_CASE("the watchdog says of long tasks that they may be just that") {
+  const auto child = weft_test::run_in_child([] {
+    const error_file errors;
+    weft::runtime rt({.workers = 2, .stall = milliseconds(20)});
+    std::atomic<bool> go{false};
+    const run_beside run(rt, [&] { weft::fork({.name = "long", .event = true}, [&] { wait_for(go); }); });
+    const bool spoke = wait_until([&] { return errors.count(busy) == 1; });
+    std::this_thread::sleep_for(milliseconds(200));
+    std::printf("%d %zu %zu\n", spoke, errors.count(busy), errors.count(" runs 'task' > 'long'"));
+    go = true;
+  });
+  CHECK(child.exit_code == 0);
+  CHECK(child.output == "1 1 1\n");
+}
+
+TEST_CASE("the watchdog is silent while a runtime is idle or busy") {
+  const auto child = weft_test::run_in_child([] {
+    const error_file errors;
+    const auto last = [](milliseconds time) {
+      return [end = weft::base::clock::now() + time] { return weft::base::clock::now() < end; };
+    };
+    {
+      weft::runtime rt({.workers = 2, .stall = milliseconds(5)});
+      rt.run([] {});
+      std::this_thread::sleep_for(milliseconds(100));
+      std::printf("%zu\n", errors.count("weft"));
+    }
+    for (const bool inlining : {true, false}) {
+      weft::runtime rt(
+          {.workers = inlining ? 1u : 2u, .inlining = inlining, .cap = 64, .stall = milliseconds(400)});
+      for (const auto goes_on = last(milliseconds(700)); goes_on();) {  // the same task at the same place
+        rt.run([&] {
+          for (int i = 0; i < 50; ++i) {
+            weft::fork([] { std::this_thread::sleep_for(milliseconds(1)); });
+            weft::sync();
+          }
+        });
+      }
+      rt.run([goes_on = last(milliseconds(700))] {  // a body that only forks
+        while (goes_on()) weft::fork([] { std::this_thread::sleep_for(milliseconds(1)); });
+      });
+      std::printf("%zu\n", errors.count("weft"));
+    }
+  });
+  CHECK(child.exit_code == 0);
+  CHECK(child.output == "0\n0\n0\n");
+}
+
+TEST_CASE("a cycle of waits is found, and only a cycle") {
+  using weft::sched::strand_view;
+  weft::sched::strand s[4];
+  weft::sched::run_state runs[4];
+  std::array<strand_view, 4> all;
+  // A strand waits for a run whose root is the next strand.
+  for (std::size_t i = 0; i < 4; ++i) {
+    all[i].who = &s[i];
+    all[i].is = strand_view::state::waiting;
+    all[i].run = &runs[i];
+    all[i].awaits.run = &runs[(i + 1) % 4];
+  }
+  const auto find = [&](std::size_t start) {
+    for (strand_view& v : all) v.mark = 0, v.next = 0;
+    return weft::sched::find_cycle(all, start);
+  };
+  for (std::size_t start = 0; start < 4; ++start) {
+    REQUIRE(find(start) == start);
+    std::size_t at = start;
+    for (int i = 0; i < 4; ++i) at = all[at].parent;
+    CHECK(at == start);
+  }
+  all[3].awaits.run = &runs[1];  // 0 -> 1 -> 2 -> 3 -> 1
+  CHECK(find(0) == 1);
+  CHECK(all[1].parent == 3);
+  all[3].is = strand_view::state::running;
+  for (std::size_t start = 0; start < 4; ++start) CHECK(find(start) == 4);
+}
