@@ -4,42 +4,51 @@
 
 #include <weft/base/spin.hpp>
 
+#include <cstddef>
 #include <cstdint>
-#include <new>
 #include <utility>
-#include <vector>
 
 namespace weft::sched {
 
 struct frame;
 
-/// The lives of one task after the other. Never freed, so that rights may ask when even the runtime has
-/// ended.
+/// The lives of one task after the other.
 struct task_life {
   /// Of the task that has it now; changed when that ends, by the owner of its strand. Relaxed: whoever uses a
   /// right lawfully is ordered behind its beginning and before its end.
-  base::atomic<std::uint64_t> number{1};
-  task_life* next = nullptr;  ///< in a pool
+  base::atomic<std::uint64_t> number{0};
+  task_life* next = nullptr;        ///< in a pool, or of a body further out
+  const frame* children = nullptr;  ///< with which the task ends
+};
 
+/// All lives. Their memory is never anything else, so that rights may ask when even the runtime has ended; so
+/// there is a bound to it, and tasks beyond that are not checked. *Thread safety*: any thread, any member.
+class life_pool {
+ public:
+  /// *Returns*: maybe null.
   static task_life* take() noexcept {
-    if (base::lock_within(door_, patience)) {
-      task_life* const found = pool_;
-      if (found != nullptr) pool_ = found->next;
-      door_.unlock();
-      if (found != nullptr) return found;
-    }
-    return new (std::nothrow) task_life;
+    if (!base::lock_within(door_, patience)) return nullptr;  // after a POSIX fork its holder may not exist
+    task_life* found = free_;
+    if (found != nullptr)
+      free_ = found->next;
+    else if (used_ < most)
+      found = &all_[used_++];
+    door_.unlock();
+    return found;
   }
-  static void give_back(task_life* l) noexcept {
-    if (!base::lock_within(door_, patience)) return;  // after a POSIX fork its holder may not exist
-    l->next = std::exchange(pool_, l);
+  static void give_back(task_life& l) noexcept {
+    if (!base::lock_within(door_, patience)) return;
+    l.next = std::exchange(free_, &l);
     door_.unlock();
   }
 
  private:
+  static constexpr std::size_t most = 8192;
   static constexpr unsigned patience = 10'000;
   static inline constinit base::spin_lock door_;
-  static inline constinit task_life* pool_ = nullptr;
+  static inline constinit task_life* free_ = nullptr;
+  static inline constinit std::size_t used_ = 0;
+  static inline constinit task_life all_[most];
 };
 
 /// What a right remembers of the task to which it was given: that it was this one; or nothing.
@@ -54,32 +63,28 @@ struct life_of_task {
 };
 
 /// The lives of the tasks of a strand. A task ends with its body, or with the frame in which that has left
-/// children. Where there is no memory, its life does not end. *Thread safety*: belongs to the owner of the
-/// strand.
+/// children. A task for which no life is left is not checked. *Thread safety*: belongs to the owner
+/// of the strand.
 class task_lives {
  public:
   constexpr task_lives() = default;
   task_lives(const task_lives&) = delete;
   task_lives& operator=(const task_lives&) = delete;
   ~task_lives() {
-    for (task_life* l : ended_) task_life::give_back(l);
+    while (ended_ != nullptr) life_pool::give_back(*pop(ended_));
   }
 
   void begin_body() noexcept {
-    if (unknown_ == 0) {
-      try {
-        bodies_.push_back(nullptr);
-        if (ended_.empty()) {
-          bodies_.back() = task_life::take();
-        } else {
-          bodies_.back() = ended_.back();
-          ended_.pop_back();
-        }
-        return;
-      } catch (const std::bad_alloc&) {
-      }
+    if (unknown_ != 0) {
+      ++unknown_;
+    } else if (ended_ != nullptr) {
+      --kept_;
+      push(bodies_, *pop(ended_));
+    } else if (task_life* const l = life_pool::take()) {
+      push(bodies_, *l);
+    } else {
+      ++unknown_;
     }
-    ++unknown_;
   }
   /// `children`: the frame where it has left some, null if there are none.
   void end_body(const frame* children) noexcept {
@@ -87,42 +92,40 @@ class task_lives {
       --unknown_;
       return;
     }
-    task_life* const l = bodies_.back();
-    bodies_.pop_back();
-    if (l == nullptr) return;
-    if (children == nullptr) return end(l);
-    try {
-      waiting_.push_back({children, l});
-    } catch (const std::bad_alloc&) {
-    }
+    task_life& l = *pop(bodies_);
+    l.children = children;
+    if (children == nullptr)
+      end(l);
+    else
+      push(waiting_, l);
   }
-  /// All children in this frame have ended.
+  /// All children in this frame have ended. Frames end in the reverse order of their beginning.
   void end_frame(const frame* f) noexcept {
-    while (!waiting_.empty() && waiting_.back().first == f) {
-      end(waiting_.back().second);
-      waiting_.pop_back();
-    }
+    while (waiting_ != nullptr && waiting_->children == f) end(*pop(waiting_));
   }
   /// The life of the running task.
   life_of_task current(const char* name) const noexcept {
-    if (unknown_ != 0 || bodies_.empty() || bodies_.back() == nullptr) return {};
-    const task_life* const l = bodies_.back();
-    return {l, l->number.load(base::memory_order_relaxed), name};  // the owner's own store
+    if (unknown_ != 0 || bodies_ == nullptr) return {};
+    return {bodies_, bodies_->number.load(base::memory_order_relaxed), name};  // the owner's own store
   }
 
  private:
-  void end(task_life* l) noexcept {
-    l->number.store(l->number.load(base::memory_order_relaxed) + 1, base::memory_order_relaxed);  // see there
-    try {
-      ended_.push_back(l);
-    } catch (const std::bad_alloc&) {
-    }
+  static constexpr std::size_t most_kept = 32;
+
+  static task_life* pop(task_life*& list) noexcept { return std::exchange(list, list->next); }
+  static void push(task_life*& list, task_life& l) noexcept { l.next = std::exchange(list, &l); }
+  void end(task_life& l) noexcept {
+    l.number.store(l.number.load(base::memory_order_relaxed) + 1, base::memory_order_relaxed);  // see there
+    if (kept_ == most_kept) return life_pool::give_back(l);
+    ++kept_;
+    push(ended_, l);
   }
 
-  std::vector<task_life*> bodies_;                            // on the stack, innermost last
-  std::vector<std::pair<const frame*, task_life*>> waiting_;  // for the end of a frame, innermost last
-  std::vector<task_life*> ended_;
-  std::size_t unknown_ = 0;
+  task_life* bodies_ = nullptr;   // on the stack, innermost first
+  task_life* waiting_ = nullptr;  // for the end of a frame, innermost first
+  task_life* ended_ = nullptr;
+  std::size_t kept_ = 0;     // in it
+  std::size_t unknown_ = 0;  // bodies without one
 };
 
 }  // namespace weft::sched
