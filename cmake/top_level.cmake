@@ -12,12 +12,3 @@ find_program(WEFT_CCACHE ccache)
 if(WEFT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${WEFT_CCACHE}")
 endif()
-
-# Measures which lines and branches of the headers the tests of this build reached.
-find_program(WEFT_GCOVR gcovr)
-if(WEFT_GCOVR AND CMAKE_CXX_FLAGS MATCHES "--coverage")
-  add_custom_target(coverage
-    COMMAND "${WEFT_GCOVR}" --root "${PROJECT_SOURCE_DIR}" --filter "${PROJECT_SOURCE_DIR}/include/weft/"
-            --exclude-throw-branches --print-summary --txt-metric branch
-    WORKING_DIRECTORY "${PROJECT_BINARY_DIR}" USES_TERMINAL VERBATIM)
-endif()

@@ -4,8 +4,8 @@
 
 usage: figures.py [--table] FOLDER ...
 
-FOLDER holds what ctest wrote with --output-junit. A line `figure <name> <number>` of a test's output adds to the figure of
-that name, `ceiling <name> <number>` gives a number that must stay below its floor's line. tests/floors.txt has one line for
+FOLDER holds what ctest wrote with --output-junit, and texts (*.txt). A line `figure <name> <number>` of a test's output adds to the figure of
+that name, and so does `ceiling <name> <number>`, which is to stay small. tests/floors.txt has one line for
 each: name, bound, and what it says. --table prints all of them as Markdown. Exit status: 1 if one is missed or missing.
 """
 import argparse
@@ -18,6 +18,11 @@ import xml.etree.ElementTree
 HERE = pathlib.Path(__file__).resolve().parent
 
 
+def add(sums, text):
+    for name, number in re.findall(r"^(?:figure|ceiling) (\w+) ([\d.]+)", text, re.MULTILINE):
+        sums[name] += float(number)
+
+
 def figures(folders):
     sums = collections.Counter()
     for folder in folders:
@@ -26,8 +31,9 @@ def figures(folders):
             for case in root.iter("testcase"):
                 sums["tests"] += case.get("status") == "run"
                 text = case.findtext("system-out") or ""
-                for name, number in re.findall(r"^(?:figure|ceiling) (\w+) ([\d.]+)", text, re.MULTILINE):
-                    sums[name] += float(number)
+                add(sums, text)
+        for path in folder.glob("*.txt"):
+            add(sums, path.read_text())
     return sums
 
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -97,6 +98,30 @@ TEST_CASE("sixteen workers on one CPU compute the right thing") {
   });
   CHECK(r.exit_code == 0);
   CHECK(r.output == "works 1 steals 1\n");
+}
+
+TEST_CASE("the processors of a process may be taken away while it runs") {
+  const child_result r = run_in_child([] {
+    weft::runtime rt({.workers = 4, .inlining = false});
+    std::atomic<bool> stop{false};
+    std::thread taker([&stop] {  // as an administrator would: every thread, from outside
+      for (bool one = true; !stop.load(); one = !one) {
+        cpu_set_t some;
+        CPU_ZERO(&some);
+        for (unsigned i = 0; i < (one ? 1u : CPU_SETSIZE); ++i) CPU_SET(i, &some);
+        for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
+          sched_setaffinity(std::atoi(thread.path().filename().c_str()), sizeof some, &some);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+    bool right = true;
+    for (int i = 0; i < 200; ++i) right = works(rt) && right;
+    stop = true;
+    taker.join();
+    std::printf("works %d\n", right);
+  });
+  CHECK(r.exit_code == 0);
+  CHECK(r.output == "works 1\n");
 }
 
 TEST_CASE("after POSIX fork the child gets an error from its parent's runtime, and may make its own") {
