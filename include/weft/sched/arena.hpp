@@ -3,7 +3,7 @@
 #pragma once
 
 #include <weft/base/config.hpp>
-#include <weft/context/detail/sanitizer.hpp>
+#include <weft/context/race_hooks.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -57,7 +57,7 @@ class arena {
     std::byte* const p = alignment > grain ? align(top_, alignment) : top_;
     top_ = after(p, size);
 #if WEFT_RACES
-    context::detail::tsan_forget(p, size);
+    context::races::forget(p, size);
 #endif
     return p;
   }

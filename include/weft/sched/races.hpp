@@ -8,6 +8,7 @@
 #if WEFT_RACES
 
 #include <weft/context/fiber.hpp>
+#include <weft/context/race_hooks.hpp>
 #include <weft/sched/closure.hpp>
 
 #include <algorithm>
@@ -21,10 +22,10 @@ namespace weft::sched::races {
 /// Hides the library's own accesses and its own synchronisation, which users must not rely on.
 class unseen {
  public:
-  unseen() noexcept { context::detail::tsan_hide(); }
+  unseen() noexcept { context::races::hide(); }
   unseen(const unseen&) = delete;
   unseen& operator=(const unseen&) = delete;
-  ~unseen() { context::detail::tsan_show(); }
+  ~unseen() { context::races::show(); }
 };
 
 /// Something that is released by those who come before, and acquired by those who come after.
@@ -103,16 +104,16 @@ struct turn {
 /// Not instrumented: what it reads was written where the sanitizer saw nothing.
 [[gnu::no_sanitize_thread]] inline void take_turn(void* of) noexcept {
   const turn& t = *static_cast<turn*>(of);
-  for (char* const* k = t.first; *k != nullptr; ++k) context::detail::tsan_acquire(*k);
+  for (char* const* k = t.first; *k != nullptr; ++k) context::races::acquire(*k);
   t.body(t.self);
-  for (char* const* k = t.last; *k != nullptr; ++k) context::detail::tsan_release(*k);
+  for (char* const* k = t.last; *k != nullptr; ++k) context::races::release(*k);
   context::fiber::switch_to<false>(*t.there, *t.here);
 }
 
 /// To be called, where it is not hidden, by whoever is about to run a task. *Throws*: std::bad_alloc.
 inline token begin_task() {
   token start = make_token();
-  context::detail::tsan_release(start.get());
+  context::races::release(start.get());
   return start;
 }
 
@@ -147,7 +148,7 @@ void run_apart(std::shared_ptr<task>& now, std::vector<access> accesses, const t
     objects.add(accesses, end, waits);
   }
   // Whoever runs a root sees what was done.
-  if (now == nullptr) context::detail::tsan_acquire(self->below.get());
+  if (now == nullptr) context::races::acquire(self->below.get());
 }
 
 /// The accesses of a closure.
@@ -163,12 +164,12 @@ inline std::vector<access> accesses_of(closure& c) {
 
 /// Events that end tasks: whoever forks comes after those that have happened.
 inline char events = 0;
-inline void event_happened() noexcept { context::detail::tsan_release(&events); }
+inline void event_happened() noexcept { context::races::release(&events); }
 struct event_seen {
   event_seen() noexcept = default;
   event_seen(const event_seen&) = delete;
   event_seen& operator=(const event_seen&) = delete;
-  ~event_seen() { context::detail::tsan_acquire(&events); }
+  ~event_seen() { context::races::acquire(&events); }
 };
 
 /// Ends a sync: the children of the running task have ended.
@@ -178,7 +179,7 @@ class synced {
   synced(const synced&) = delete;
   synced& operator=(const synced&) = delete;
   ~synced() {
-    if (now_ != nullptr) context::detail::tsan_acquire(now_->below.get());
+    if (now_ != nullptr) context::races::acquire(now_->below.get());
   }
 
  private:

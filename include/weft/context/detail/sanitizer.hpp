@@ -18,16 +18,6 @@ void* __tsan_get_current_fiber(void);
 void* __tsan_create_fiber(unsigned flags);
 void __tsan_destroy_fiber(void* fiber);
 void __tsan_switch_to_fiber(void* fiber, unsigned flags);
-void __tsan_acquire(void* address);
-void __tsan_release(void* address);
-void __tsan_java_init(unsigned long begin, unsigned long size);
-void __tsan_java_alloc(unsigned long address, unsigned long size);
-void AnnotateIgnoreReadsBegin(const char* file, int line);
-void AnnotateIgnoreReadsEnd(const char* file, int line);
-void AnnotateIgnoreWritesBegin(const char* file, int line);
-void AnnotateIgnoreWritesEnd(const char* file, int line);
-void AnnotateIgnoreSyncBegin(const char* file, int line);
-void AnnotateIgnoreSyncEnd(const char* file, int line);
 }
 
 namespace weft::context::detail {
@@ -46,32 +36,6 @@ inline constexpr bool asan_on =
 #endif
 
 inline constexpr bool tsan_on = WEFT_TSAN != 0;
-
-#if WEFT_RACES
-
-/// Until tsan_show(), which may be nested, the sanitizer sees nothing of what this context does.
-inline void tsan_hide() noexcept {
-  AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
-  AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
-  AnnotateIgnoreSyncBegin(__FILE__, __LINE__);
-}
-inline void tsan_show() noexcept {
-  AnnotateIgnoreSyncEnd(__FILE__, __LINE__);
-  AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
-  AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
-}
-/// Orders what was released before what follows. *Requires*: hidden at most once.
-inline void tsan_acquire(void* token) noexcept { __tsan_acquire(token); }
-inline void tsan_release(void* token) noexcept { __tsan_release(token); }
-/// The memory is a new object's: what was done to the one before it does not count. The sanitizer has a
-/// function for it among those meant for Java; that heap, which reports would be looked up in, is empty here.
-inline void tsan_forget(void* memory, std::size_t size) noexcept {
-  static const int registered = (__tsan_java_init(8, 8), 0);
-  static_cast<void>(registered);
-  __tsan_java_alloc(reinterpret_cast<unsigned long>(memory), (size + 7) & ~std::size_t{7});
-}
-
-#endif
 
 /// One context as Address Sanitizer sees it: the bounds of its stack and, while it is suspended, its fake
 /// stack (the frames kept apart to find uses after return).
