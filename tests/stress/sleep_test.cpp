@@ -16,7 +16,7 @@
 namespace {
 
 int cycles() {
-  return (weft_test::long_run() ? 100'000'000 : 1'000'000) / static_cast<int>(weft_test::scale());
+  return (weft_test::long_run() ? 100'000'000 : 2'000'000) / static_cast<int>(weft_test::scale());
 }
 
 }  // namespace

@@ -39,10 +39,12 @@ class stall_watch {
         base::futex_wait_until(stop_, 0, next);
       if (stop_.load(base::memory_order_acquire) != 0) return;
       const finding f = look();
-      if (f == finding::nothing_to_do || f == finding::changed)
+      if (f == finding::nothing_to_do || f == finding::changed) {
         unchanged = 0;
-      else if (unchanged <= looks && ++unchanged == looks)
-        report(f);
+      } else if (unchanged < looks) {
+        ++unchanged;
+        if (unchanged == looks) report(f);
+      }
     }
   }
 

@@ -75,16 +75,17 @@ class task_lives {
   }
 
   void begin_body() noexcept {
-    if (unknown_ != 0) {
-      ++unknown_;
-    } else if (ended_ != nullptr) {
+    task_life* l = nullptr;
+    if (unknown_ == 0 && ended_ != nullptr) {
       --kept_;
-      push(bodies_, *pop(ended_));
-    } else if (task_life* const l = life_pool::take()) {
-      push(bodies_, *l);
-    } else {
-      ++unknown_;
+      l = pop(ended_);
+    } else if (unknown_ == 0) {
+      l = life_pool::take();
     }
+    if (l != nullptr)
+      push(bodies_, *l);
+    else
+      ++unknown_;
   }
   /// `children`: the frame where it has left some, null if there are none.
   void end_body(const frame* children) noexcept {
