@@ -479,6 +479,35 @@ TEST_CASE("scene: iterations of a recorded graph follow each other") {
   CHECK(seen.replayed > 0);
 }
 
+TEST_CASE("scene: a replayed writer waits for every reader") {
+  const auto seen = play([](weft::runtime& rt) {
+    long x = 1, want = 1;
+    std::array<long, 3> read{}, wanted{};
+    rt.run([&] {
+      weft::recorded iteration;
+      for (long k = 0; k < 6; ++k)
+        iteration([&] {
+          weft::fork([k](long& v) { v = step(v, k); }, weft::update(weft::borrow(x)));
+          for (long& r : read)
+            weft::fork(
+                [](const long& v, long& mine) {
+                  dawdle(4);
+                  mine = step(mine, v);
+                },
+                weft::read(weft::borrow(x)), weft::update(weft::borrow(r)));
+        });
+    });
+    for (long k = 0; k < 6; ++k) {
+      want = step(want, k);
+      for (long& w : wanted) w = step(w, want);
+    }
+    for (std::size_t i = 0; i < read.size(); ++i)
+      if (read[i] != wanted[i]) return differs("what a reader has seen", read[i], wanted[i]);
+    return differs("the value", x, want);
+  });
+  CHECK(seen.replayed > 0);
+}
+
 TEST_CASE("scene: urgent tasks and local ones do what the others do") {
   play([](weft::runtime& rt) {
     weft::shared<long> x(1L);
