@@ -7,4 +7,5 @@
 #include <weft/flow/recorded.hpp>
 #include <weft/flow/runtime.hpp>
 #include <weft/flow/this_task.hpp>
+#include <weft/orwl.hpp>
 #include <weft/version.hpp>

@@ -51,7 +51,7 @@ struct claim : model::suite<claim, 3> {
   }
   void after() {
     for (const auto* r : {&a_ran, &b_ran, &sum_ran}) model::require(r->once(), "each task ran once");
-    model::require(run.finished.newest() == model::run_state::ended, "the run has ended");
+    model::require(run.finished.state.newest() == model::signal::on, "the run has ended");
     all.add_to(steals, event::steals);
     both.count += thieves == 2;
   }

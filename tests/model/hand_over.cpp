@@ -62,7 +62,7 @@ struct hand_over : model::suite<hand_over, 2> {
   void after() {
     for (const auto* r : {&root_ran, &a_ran, &a_child_ran, &b_ran, &b_child_ran, &c_ran})
       model::require(r->once(), "each task ran once");
-    model::require(run.finished.newest() == model::run_state::ended, "the run has ended");
+    model::require(run.finished.state.newest() == model::signal::on, "the run has ended");
     all.add_to(steals, event::steals);
     all.add_to(barriers, event::barriers);
     all.add_to(parkings, event::parkings);

@@ -23,7 +23,7 @@ struct injection : model::suite<injection, 3> {
   static injection& of(void* m) { return *static_cast<injection*>(m); }
   static void root(void* m, strand&, task&) {
     injection& i = of(m);
-    const bool second = i.run[0].finished.newest() == model::run_state::ended;
+    const bool second = i.run[0].finished.state.newest() == model::signal::on;
     i.ran[second].note();
     i.x.set(i.x.get() + 1);
   }
@@ -35,7 +35,7 @@ struct injection : model::suite<injection, 3> {
     for (model::run_state& r : run) {
       x.set(5);
       all.e.submit(all.make_run(r, this, &root));
-      r.wait();
+      r.finished.block();
       model::require(x.get() == 6, "the result of the run");
     }
     all.close();
@@ -81,7 +81,7 @@ struct external : model::suite<external, 2> {
     while ((event_of_holder = expected.load(weft::base::memory_order_acquire)) == nullptr) model::yield();
     x.set(1);
     end_external(all.e, *first, *event_of_holder, nullptr);
-    run.wait();
+    run.finished.block();
     model::require(x.get() == 2, "the result of the run");
     all.close();
   }
@@ -105,8 +105,8 @@ int main() {
   control("who submits does not fence", "engine::submit", operation::fence);
   control("sleepers do not fence", "heavy_fence", operation::fence);
   control("the list of submitted strands is open", "try_lock", operation::atomicity);
-  control("the end publishes no results", "finish", operation::rmw);
-  control("the caller takes results without order", "run_state::wait", operation::load);
+  control("the end publishes no results", "signal::set", operation::rmw);
+  control("the caller takes results without order", "signal::is_on", operation::load);
   model::control<external>("injection of an event", "the event publishes nothing",
                            {"end_external", operation::rmw});
   model::control<external>("injection of an event", "both may go on, or none",

@@ -15,6 +15,7 @@ using weft::sched::closure;
 using weft::sched::context_slot;
 using weft::sched::engine;
 using weft::sched::run_state;
+using weft::sched::signal;
 using weft::sched::strand;
 using weft::sched::worker;
 

@@ -46,7 +46,7 @@ struct parked : model::suite<parked, 2> {
   }
   void after() {
     model::require(a_ran.once() && b_ran.once(), "each task ran once");
-    model::require(run.finished.newest() == model::run_state::ended, "the run has ended");
+    model::require(run.finished.state.newest() == model::signal::on, "the run has ended");
   }
 };
 

@@ -61,7 +61,7 @@ struct versions : model::suite<versions, 2> {
     for (const auto& r : written) model::require(r.once(), "each writer ran once");
     for (const auto& r : read) model::require(r.once(), "each reader ran once");
     model::require(x.get() == 3, "the last value has come home");
-    model::require(run.finished.newest() == model::run_state::ended, "the run has ended");
+    model::require(run.finished.state.newest() == model::signal::on, "the run has ended");
     all.add_to(promotions, event::promotions);
     all.add_to(renames, event::renames);
     all.add_to(steals, event::steals);

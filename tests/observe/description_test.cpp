@@ -308,7 +308,7 @@ TEST_CASE("a cycle of waits is found, and only a cycle") {
     all[i].who = &s[i];
     all[i].is = strand_view::state::waiting;
     all[i].run = &runs[i];
-    all[i].awaits.run = &runs[(i + 1) % 4];
+    all[i].awaits.happens = &runs[(i + 1) % 4].finished;
   }
   const auto find = [&](std::size_t start) {
     for (strand_view& v : all) v.mark = 0, v.next = 0;
@@ -320,7 +320,7 @@ TEST_CASE("a cycle of waits is found, and only a cycle") {
     for (int i = 0; i < 4; ++i) at = all[at].parent;
     CHECK(at == start);
   }
-  all[3].awaits.run = &runs[1];  // 0 -> 1 -> 2 -> 3 -> 1
+  all[3].awaits.happens = &runs[1].finished;  // 0 -> 1 -> 2 -> 3 -> 1
   CHECK(find(0) == 1);
   CHECK(all[1].parent == 3);
   all[3].is = strand_view::state::running;

@@ -132,10 +132,10 @@ TEST_CASE("the end of a run wakes the thread that waits for it, or is there alre
       if (i % 2 == 0) std::this_thread::yield();
       result = i + 1;
       run->error = std::make_exception_ptr(i);
-      if (run->finish() != nullptr) std::terminate();
+      if (run->finished.set() != nullptr) std::terminate();
     });
     if (i % 3 == 0) std::this_thread::yield();
-    run->wait();
+    run->finished.block();
     wrong += result != i + 1 || !run->error;
     worker.join();  // finish may still touch the word that it wakes
   }
@@ -146,12 +146,12 @@ TEST_CASE("the end of a run hands over the strand that waits for it") {
   alignas(64) static char no_strand[64];
   auto* const caller = reinterpret_cast<weft::sched::strand*>(no_strand);
   weft::sched::run_state early, late;
-  early.caller = late.caller = caller;
-  CHECK(early.finish() == nullptr);  // the caller has not gone to wait
-  CHECK(early.finished == weft::sched::run_state::ended);
-  late.finished = weft::sched::run_state::awaited;
-  CHECK(late.finish() == caller);
-  CHECK(late.finished == weft::sched::run_state::ended);
+  early.finished.waiter = late.finished.waiter = caller;
+  CHECK(early.finished.set() == nullptr);  // the caller has not gone to wait
+  CHECK(early.finished.is_on());
+  late.finished.state = weft::sched::signal::awaited;
+  CHECK(late.finished.set() == caller);
+  CHECK(late.finished.is_on());
 }
 
 TEST_CASE("a wait with an end ends with it, or with a notification") {

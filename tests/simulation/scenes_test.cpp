@@ -528,6 +528,92 @@ TEST_CASE("scene: urgent tasks and local ones do what the others do") {
   });
 }
 
+TEST_CASE("scene: turns of an overlay are those of the serial program") {
+  play([](weft::runtime& rt) {
+    std::array<weft::orwl::location<long>, 6> cell;
+    std::array<long, 6> want{};
+    weft::orwl::overlay row;
+    for (std::size_t i = 0; i < cell.size(); ++i) {
+      const std::size_t west = (i + 5) % 6, east = (i + 1) % 6;
+      row.task(
+          [](long& mine, const long& w, const long& e) {
+            const long before = mine;
+            dawdle(2);
+            mine = step(before, w + 7 * e + 1);
+          },
+          weft::orwl::write(cell[i]), weft::orwl::read(cell[west]), weft::orwl::read(cell[east]));
+    }
+    row.schedule();
+    row.run(rt, 4);
+    for (int k = 0; k < 4; ++k)
+      for (std::size_t i = 0; i < want.size(); ++i)
+        want[i] = step(want[i], want[(i + 5) % 6] + 7 * want[(i + 1) % 6] + 1);
+    for (std::size_t i = 0; i < want.size(); ++i)
+      if (cell[i].get() != want[i]) return differs("a cell", cell[i].get(), want[i]);
+    return std::string();
+  });
+}
+
+TEST_CASE("scene: bodies hand an ordered lock to each other") {
+  const auto seen = play([](weft::runtime& rt) {
+    weft::orwl::location<long> l(1L);
+    std::array<weft::orwl::iterative_handle<long>, 3> h;
+    for (std::size_t i = h.size(); i-- > 0;) h[i].request_write(l);  // against the order of the forks
+    rt.run([&] {
+      for (std::size_t i = 0; i < h.size(); ++i)
+        weft::fork([&, i] {
+          for (int k = 0; k < 3; ++k) {
+            weft::orwl::section turn(h[i]);
+            const long before = turn.read();
+            dawdle(2);
+            turn.write() = step(before, static_cast<long>(i));
+          }
+          h[i].cancel();
+        });
+    });
+    long want = 1;
+    for (int k = 0; k < 3; ++k)
+      for (long i = 2; i >= 0; --i) want = step(want, i);
+    return differs("the value", l.get(), want);
+  });
+  CHECK(seen.suspensions > 0);
+}
+
+TEST_CASE("scene: a run is stopped while bodies wait for a lock") {
+  play([](weft::runtime& rt) {
+    weft::orwl::location<long> l(0L);
+    std::array<weft::orwl::handle<long>, 3> h;
+    atomic<int> ended{0};
+    std::stop_source source;
+    for (auto& one : h) one.request_write(l);  // the first one is granted, and never released
+    bool cancelled = false;
+    try {
+      rt.run({.stop = source.get_token()}, [&] {
+        for (std::size_t i = 1; i < h.size(); ++i)
+          weft::fork([&, i] {
+            try {
+              h[i].acquire();
+            } catch (const weft::cancelled&) {
+              ended.fetch_add(1, weft::base::memory_order_relaxed);
+              throw;
+            }
+          });
+        weft::fork([&] {
+          dawdle(3);
+          source.request_stop();
+        });
+      });
+    } catch (const weft::cancelled&) {
+      cancelled = true;
+    }
+    h[0].release();
+    if (!cancelled) return std::string("nothing was cancelled");
+    for (auto& one : h) one.cancel();
+    h[0].request_write(l);
+    return h[0].test() ? std::string() : std::string("somebody still has the lock");
+  });
+}
+
 TEST_CASE("scene: locks exclude") {
   play([](weft::runtime&) {
     weft::base::spin_lock spin;

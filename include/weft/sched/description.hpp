@@ -39,7 +39,8 @@ class description_sink {
 inline bool waits_for(const strand_view& a, const strand_view& b) noexcept {
   using is = strand_view::state;
   if (a.is != is::waiting || a.ended || a.external || b.is == is::gone || b.is == is::unseen) return false;
-  if (a.awaits.run != nullptr) return b.run == a.awaits.run && b.victim == nullptr;
+  if (a.awaits.happens != nullptr)
+    return b.run != nullptr && &b.run->finished == a.awaits.happens && b.victim == nullptr;
   if (a.awaits.large != nullptr)  // for a task of it, or one that was stolen before it was a graph
     return b.victim == a.who && (b.drawn_from == a.awaits.large || b.drawn_from == nullptr);
   return b.victim == a.who && b.drawn_from == nullptr && b.root == a.awaits.task;
@@ -120,7 +121,9 @@ class describer {
     names(v);
     if (v.is == is::waiting) {
       out_ << " waits for ";
-      if (v.awaits.run != nullptr)
+      if (v.waits_in_words != nullptr)
+        out_ << v.waits_in_words;
+      else if (v.awaits.happens != nullptr)
         awaited_run(v);
       else if (v.awaits.large != nullptr)
         awaited_graph(v);

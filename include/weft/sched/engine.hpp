@@ -86,7 +86,7 @@ class engine {
 
   /// Makes the strand part of a run. *Requires*: it is idle.
   static void join_run(strand& s, run_state& run) noexcept {
-    s.attention.store(0, base::memory_order_relaxed);  // ordered by what follows
+    s.attention.exchange(0, base::memory_order_acq_rel);  // acquire pairs with keep_forks_apart
     // Sequentially consistent, with stop(): either this sees the flag, or stop sees the strand's run.
     s.run.store(&run, base::memory_order_seq_cst);
     if (run.stopped.load(base::memory_order_seq_cst))
@@ -98,6 +98,7 @@ class engine {
     // Sequentially consistent, with begin(): either join_run sees the flag, or this loop sees the strand's
     // run.
     run.stopped.store(true, base::memory_order_seq_cst);
+    run.waits.close();
     const std::lock_guard hold(registry_door_);
     for (auto& s : registry_)
       if (s->run.load(base::memory_order_seq_cst) == &run)

@@ -47,7 +47,7 @@ WEFT_COLD inline bool attend(strand& s) noexcept {
     wait.wait();
   }
   // All bits are cleared before `stopped` is read, so that a stop in between leaves one of the two.
-  const std::uint8_t noted = bits & (hungry | took | stop_asked | watched);
+  const std::uint8_t noted = bits & (hungry | took | stop_asked | watched | apart_asked);
   if (noted != 0) s.attention.fetch_and(static_cast<std::uint8_t>(~noted), memory_order_acq_rel);
   // Acquire pairs with stop(). A bit left over from an earlier run of this strand is not set again.
   const bool stopped = s.run.load(memory_order_relaxed)->stopped.load(memory_order_acquire);
@@ -58,7 +58,8 @@ WEFT_COLD inline bool attend(strand& s) noexcept {
     s.surplus = s.surplus > n ? s.surplus - n : 0;
   }
   if ((bits & hungry) != 0) s.surplus = 0;
-  if (stopped || s.surplus < s.wanted_surplus) s.limit = no_inlining;
+  if ((bits & apart_asked) != 0) s.inline_limit = no_inlining;
+  if (stopped || s.surplus < s.wanted_surplus || s.inline_limit == no_inlining) s.limit = no_inlining;
   return stopped;
 }
 

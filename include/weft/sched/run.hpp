@@ -40,12 +40,12 @@ class run_call {
       const std::stop_callback pass_on(stop, [this] { run_.source.request_stop(); });
       if (meanwhile_ == nullptr) {
         engine_.submit(s);
-        run_.wait();
+        run_.finished.block();
       } else {
-        run_.caller = &caller_;
-        run_.callers = &caller_.executor->home();
+        run_.finished.waiter = &caller_;
+        run_.finished.home = &caller_.executor->home();
         engine_.submit(s);
-        caller_.executor->await_run(caller_, run_, *std::exchange(meanwhile_, nullptr));
+        caller_.executor->await_signal(caller_, run_.finished, *std::exchange(meanwhile_, nullptr));
       }
     }
     if (run_.error) std::rethrow_exception(*run_.error);

@@ -20,6 +20,8 @@ namespace weft::sched {
 
 class worker;
 struct run_state;
+struct signal;
+class crew;
 struct context_slot;
 struct strand;
 class graph;
@@ -33,6 +35,7 @@ enum attention_bits : std::uint8_t {
   took = 4,          ///< a thief took a closure that was counted as surplus
   stop_asked = 8,    ///< the run of this strand was stopped
   watched = 16,      ///< somebody wants to know whether the owner still looks (stall.hpp)
+  apart_asked = 32,  ///< tasks must not run inside fork any more (forks_apart.hpp)
 };
 
 /// idle: in the pool. running: a worker executes it. waiting: it needs a stolen closure to end first.
@@ -40,10 +43,14 @@ enum class strand_status : std::uint8_t { idle, running, waiting };
 
 /// What a waiting strand waits for: one of these.
 struct wait_reason {
-  closure* task = nullptr;   ///< in its innermost frame: stolen, or an event outside the runtime
-  run_state* run = nullptr;  ///< a run that its body has called
-  graph* large = nullptr;    ///< something ready in this, the graph of its innermost frame
+  closure* task = nullptr;    ///< in its innermost frame: stolen, or an event outside the runtime
+  signal* happens = nullptr;  ///< a run that its body has called, or another signal
+  graph* large = nullptr;     ///< something ready in this, the graph of its innermost frame
 };
+
+/// Whether no task of this process may run inside fork: set once, by the first body that may wait for
+/// another.
+inline base::atomic<bool> forks_apart{false};
 
 /// Stronger than [[likely]], which loses against the compiler's belief that recursive calls are rare.
 WEFT_ALWAYS_INLINE bool likely(bool b) noexcept { return __builtin_expect_with_probability(b, 1, 0.99999); }
@@ -129,7 +136,8 @@ struct alignas(64) strand {
   std::uint32_t drawn_count = 0;          ///< all of a batch that was taken
   base::clock::time_point drawn_start{};  ///< then
   int priority = 0;                       ///< what its tasks inherit
-  strand* victim = nullptr;               ///< whose closure this strand executes; null for the root of a run
+  strand* victim = nullptr;               ///< whose closure this strand executes; null for the root of a run,
+  crew* member_of = nullptr;              ///< and for a strand that works for a crew
   context_slot* suspended = nullptr;      ///< the stack on which its body waits; null: it waits as data
   worker* waiting_at = nullptr;           ///< whose list of waiting strands it is in
   strand* next = nullptr;                 ///< in that list, or in a pool or queue

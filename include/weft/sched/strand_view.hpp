@@ -40,6 +40,7 @@ struct strand_view {
   const graph* drawn_from = nullptr;
   const run_state* run = nullptr;
   wait_reason awaits;
+  const char* waits_in_words = nullptr;  ///< what signal it waits for; null: the end of a run
   std::uint32_t waits = 0;
   std::size_t unended = 0;    ///< tasks of the graph for which it waits
   std::size_t depth = 0;      ///< how many tasks it is in,
@@ -73,14 +74,17 @@ inline void look_at_waiting(strand_view& v, unsigned rounds) noexcept {
   v.awaits = s.awaits;
   v.waits = s.waits;
   if (v.root != nullptr) v.add(*v.root);
-  add_frames(v,
-             v.awaits.run == nullptr ? s.top : nullptr);  // its place in the innermost frame is not its own
+  add_frames(
+      v,
+      v.awaits.happens == nullptr ? s.top : nullptr);  // its place in the innermost frame is not its own
   if (const closure* c = v.awaits.task) {
     v.external = c->what->run == nullptr;
     v.awaited.take(c->what->options(*c).name);
     // Acquire: as the owner will read it.
     v.ended = c->state.load(base::memory_order_acquire) != closure_state::awaited;
-  } else if (v.awaits.run != nullptr) {
+  } else if (v.awaits.happens != nullptr) {
+    v.waits_in_words = v.awaits.happens->what;
+    v.ended = v.awaits.happens->is_on();
     if (s.inline_name != nullptr) v.add(s.inline_name);
   } else if (base::lock_within(v.awaits.large->door, rounds)) {
     v.unended = v.awaits.large->unended();

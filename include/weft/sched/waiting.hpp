@@ -23,12 +23,12 @@ inline void worker::switch_to(context_slot& to, errand first) noexcept {
 inline void worker::run_errand() noexcept {
   const errand e = std::exchange(errand_, {});
   if (e.retired != nullptr && e.retired != &native_) home_->contexts.put(*e.retired);
-  if (e.waits != nullptr && !put_aside(*e.waits, e.for_closure, e.for_run, e.for_graph)) next_ = e.waits;
+  if (e.waits != nullptr && !put_aside(*e.waits, e.for_closure, e.for_signal, e.for_graph)) next_ = e.waits;
 }
 
 /// Publishes the strand as waiting: thieves may enter it, and whoever ends what it waits for continues it.
 /// *Returns*: false if that has happened already; then the strand is this worker's as before.
-inline bool worker::put_aside(strand& s, closure* c, run_state* run, graph* g) noexcept {
+inline bool worker::put_aside(strand& s, closure* c, signal* happens, graph* g) noexcept {
   using namespace base;
   counters_.add(counter::deferred, std::exchange(s.deferred, 0));
   running_.store(nullptr, memory_order_release);  // a hint for thieves; they check the status behind the door
@@ -36,12 +36,12 @@ inline bool worker::put_aside(strand& s, closure* c, run_state* run, graph* g) n
   s.door.lock();
   s.status.store(strand_status::waiting, memory_order_relaxed);  // ordered by the door
   s.waiting_at = this;
-  s.awaits = {c, run, g};
+  s.awaits = {c, happens, g};
   ++s.waits;
   s.door.unlock();
   waiting_.push_back(s);
-  // From success on the strand belongs to whoever ends the closure or run: release hands everything over;
-  // acquire takes the results if it has ended.
+  // From success on the strand belongs to whoever ends the closure or sets the signal: release hands
+  // everything over; acquire takes the results if it has ended.
   bool waits;
   if (c != nullptr) {
     closure_state expected = closure_state::stolen;
@@ -51,8 +51,8 @@ inline bool worker::put_aside(strand& s, closure* c, run_state* run, graph* g) n
     waits = !g->all_ended() && !g->needs_owner() && g->ready() == 0;
     if (waits) g->waiter = &s;
   } else {
-    std::uint32_t expected = run_state::going;
-    waits = run->finished.compare_exchange_strong(expected, run_state::awaited, memory_order_acq_rel);
+    std::uint32_t expected = signal::off;
+    waits = happens->state.compare_exchange_strong(expected, signal::awaited, memory_order_acq_rel);
   }
   if (waits) return true;
   waiting_.remove(s);
@@ -105,11 +105,23 @@ inline bool worker::await_graph(strand& s, graph& g, bool as_data) {
   return true;
 }
 
-/// Waits, inside a task, for the end of another run; the worker goes on with `meanwhile`.
-inline void worker::await_run(strand& s, run_state& run, context_slot& meanwhile) noexcept {
+/// Waits in a body for a signal of which the strand is the waiter; the worker goes on with `meanwhile`.
+inline void worker::await_signal(strand& s, signal& g, context_slot& meanwhile) noexcept {
   count(counter::suspensions);
   s.suspended = active_;
-  switch_to(meanwhile, {.waits = &s, .for_run = &run});
+  switch_to(meanwhile, {.waits = &s, .for_signal = &g});
+}
+
+/// Sets a signal; whoever waits for it goes on. *Thread safety*: any thread.
+inline void raise_signal(signal& g) noexcept {
+  // The waiter's engine must not close while the strand is handed back to it.
+  engine* const e = g.home;
+  if (e != nullptr) e->visitors.fetch_add(1, base::memory_order_relaxed);  // before set, which releases
+  if (strand* const waiter = g.set()) {
+    worker::take_from_waiting(*waiter);
+    e->submit(*waiter);
+  }
+  if (e != nullptr) e->visitors.fetch_sub(1, base::memory_order_release);  // pairs with close
 }
 
 inline bool await(strand& s, closure& stolen, bool as_data) { return s.executor->await(s, stolen, as_data); }

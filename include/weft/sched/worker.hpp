@@ -57,7 +57,7 @@ class worker {
 
   bool await(strand& s, closure& stolen, bool as_data);
   bool await_graph(strand& s, graph& g, bool as_data);
-  void await_run(strand& s, run_state& run, context_slot& meanwhile) noexcept;
+  void await_signal(strand& s, signal& g, context_slot& meanwhile) noexcept;
 
  private:
   /// What has to be done on the next stack, once the one before is left.
@@ -65,7 +65,7 @@ class worker {
     context_slot* retired = nullptr;  ///< a stack nobody needs now
     strand* waits = nullptr;          ///< a strand whose body waits on the stack just left,
     closure* for_closure = nullptr;   ///< for this to end,
-    run_state* for_run = nullptr;     ///< or for this,
+    signal* for_signal = nullptr;     ///< or for this,
     graph* for_graph = nullptr;       ///< or for something ready in this
   };
 
@@ -77,7 +77,9 @@ class worker {
   strand* end(strand& s) noexcept;
   strand* end_stolen(strand& s) noexcept;
   strand* end_run(strand& s) noexcept;
-  bool put_aside(strand& s, closure* c, run_state* run, graph* g) noexcept;
+  strand* end_member(strand& s) noexcept;
+  strand* set_and_adopt(signal& g) noexcept;
+  bool put_aside(strand& s, closure* c, signal* happens, graph* g) noexcept;
   strand* end_drawn(strand& s) noexcept;
   strand* draw_from_graphs(strand& s, bool running) noexcept;
   void look_again_at(deadline::clock::time_point t) noexcept;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <weft/context/overflow.hpp>
+#include <weft/sched/crew.hpp>
 #include <weft/sched/stealing.hpp>
 
 #include <cfenv>
@@ -57,7 +58,9 @@ inline void worker::execute(strand& s) {
     return;
   }
   s.stack_limit = active_->inline_limit;
-  s.inline_limit = home_->options.inlining ? s.stack_limit : no_inlining;
+  // Relaxed: join_run has acquired it, or the strand has the bit (forks_apart.hpp).
+  const bool apart = !home_->options.inlining || forks_apart.load(base::memory_order_relaxed);
+  s.inline_limit = apart ? no_inlining : s.stack_limit;
   bool ended = true;
   if (!s.started) {
     s.started = true;
@@ -112,9 +115,10 @@ inline strand* worker::end(strand& s) noexcept {
   // Its own closure stood there, whose name others may read while the strand is in use.
   if (s.victim == nullptr) s.closures.release_to(arena_mark{});
   if (woken != nullptr) adopt(*woken);
-  strand* const continued = s.drawn_from != nullptr ? woken
-                            : s.victim != nullptr   ? end_stolen(s)
-                                                    : end_run(s);
+  strand* const continued = s.drawn_from != nullptr  ? woken
+                            : s.victim != nullptr    ? end_stolen(s)
+                            : s.member_of != nullptr ? end_member(s)
+                                                     : end_run(s);
   s.drawn_from = nullptr;
   home_->put_strand(s);
   return continued;
@@ -144,24 +148,29 @@ inline strand* worker::end_stolen(strand& s) noexcept {
   return waiter;
 }
 
+/// Takes leave of a crew. *Returns*: the strand that waits for its end, adopted.
+inline strand* worker::end_member(strand& s) noexcept {
+  signal* const last = crew::leave(s);
+  return last != nullptr ? set_and_adopt(*last) : nullptr;
+}
+
 /// Reports the end of a run.
 inline strand* worker::end_run(strand& s) noexcept {
   run_state& run = *s.run.load(base::memory_order_relaxed);  // constant since begin
   run.error = std::exchange(s.thrown, std::nullopt);
-  // A caller's engine, if it is another one, must not close while this worker still hands the caller back to
-  // it.
-  engine* const theirs = run.callers != home_ ? run.callers : nullptr;
-  if (theirs != nullptr)
-    theirs->visitors.fetch_add(1, base::memory_order_relaxed);  // before finish, which releases
-  strand* waiter = run.finish();
-  if (waiter != nullptr) {
-    take_from_waiting(*waiter);
-    if (theirs == nullptr)
-      adopt(*waiter);
-    else
-      theirs->submit(*std::exchange(waiter, nullptr));
+  return set_and_adopt(run.finished);
+}
+
+/// Sets a signal. *Returns*: the strand that waited for it, adopted, if it is of this engine.
+inline strand* worker::set_and_adopt(signal& g) noexcept {
+  if (g.home != home_) {
+    raise_signal(g);
+    return nullptr;
   }
-  if (theirs != nullptr) theirs->visitors.fetch_sub(1, base::memory_order_release);  // pairs with close
+  strand* const waiter = g.set();
+  if (waiter == nullptr) return nullptr;
+  take_from_waiting(*waiter);
+  adopt(*waiter);
   return waiter;
 }
 

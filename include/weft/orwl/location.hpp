@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSL-1.0
+// A location: a value that is reached under an ordered read-write lock.
+#pragma once
+
+#include <weft/orwl/queue.hpp>
+
+#include <concepts>
+#include <memory>
+#include <utility>
+
+namespace weft::orwl {
+
+namespace detail {
+
+/// What of a location does not depend on its type.
+struct any_location {
+  any_location() = default;
+  any_location(const any_location&) = delete;
+  any_location& operator=(const any_location&) = delete;
+  virtual ~any_location() = default;
+
+  /// A new location with a copy of the value; null if it cannot be copied. *Throws*: as the copy.
+  virtual std::unique_ptr<any_location> copy() const = 0;
+  /// Takes over the value of a location of the same type. *Requires*: it can be copied. *Throws*: as the
+  /// copy.
+  virtual void assign(const any_location& from) = 0;
+
+  queue requests;
+  const char* label = nullptr;  ///< for messages; null: none
+};
+
+}  // namespace detail
+
+/// Data and one queue of requests for it (see handle, iterative_handle, overlay). *Thread safety*: the value
+/// is reached through locks; the location is made and destroyed by one thread, and has no requests then.
+/// *Source*: Clauss and Gustedt, *Iterative computations with ordered read-write locks*.
+template <class T>
+class location final : public detail::any_location {
+ public:
+  using value_type = T;
+
+  /// Makes the value from the arguments.
+  template <class... A>
+    requires std::constructible_from<T, A...>
+  explicit location(A&&... arguments) : value_(std::forward<A>(arguments)...) {}
+
+  /// The value. *Requires*: no task may change it meanwhile: before a run, after it, or where all handles
+  /// agree.
+  const T& get() const noexcept { return value_; }
+  T& get() noexcept { return value_; }
+  /// Gives it a name, which error messages use. The text must outlive the location.
+  location& named(const char* name) noexcept {
+    label = name;
+    return *this;
+  }
+
+  std::unique_ptr<any_location> copy() const override {
+    if constexpr (std::copy_constructible<T>)
+      return std::make_unique<location>(value_);
+    else
+      return nullptr;
+  }
+  void assign(const any_location& from) override {
+    if constexpr (std::assignable_from<T&, const T&>) value_ = static_cast<const location&>(from).value_;
+  }
+
+ private:
+  T value_;
+};
+
+}  // namespace weft::orwl

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSL-1.0
+// An overlay: recurrent tasks on locations, whose first requests decide the order of all their turns.
+#pragma once
+
+#include <weft/flow/runtime.hpp>
+#include <weft/orwl/access.hpp>
+#include <weft/orwl/turns.hpp>
+
+#include <functional>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+
+namespace weft::orwl {
+
+/// schedule() was asked for an order in which tasks would wait for each other for ever; the text names them.
+class cyclic_overlay : public error {
+ public:
+  using error::error;
+};
+
+namespace detail {
+
+template <class Request>
+using passed = std::conditional_t<Request::exclusive, typename Request::value_type&,
+                                  const typename Request::value_type&>;
+
+/// A callable with the locations that it is called with.
+template <class F, class... Requests>
+class typed_body final : public body {
+ public:
+  explicit typed_body(F f, const Requests&... requests) : f_(std::move(f)), where_(requests.where...) {}
+
+  void call(turn& t) override {
+    std::apply(
+        [&](auto*... where) {
+          if constexpr (std::is_invocable_v<F&, turn&, passed<Requests>...>)
+            std::invoke(f_, t, static_cast<passed<Requests>>(where->get())...);
+          else
+            std::invoke(f_, static_cast<passed<Requests>>(where->get())...);
+        },
+        where_);
+  }
+
+ private:
+  F f_;
+  std::tuple<location<typename Requests::value_type>*...> where_;
+};
+
+/// Takes the locations of an overlay for itself while it runs.
+class reservation {
+ public:
+  explicit reservation(std::span<any_location* const> all) : all_(all) {
+    for (; taken_ < all_.size(); ++taken_)
+      if (!all_[taken_]->requests.reserve()) {
+        release();
+        throw usage_error(std::string("weft: the ORWL location '") + name_of(*all_[taken_]) +
+                          "' is used by handles, or by another run of an overlay");
+      }
+  }
+  reservation(const reservation&) = delete;
+  reservation& operator=(const reservation&) = delete;
+  ~reservation() { release(); }
+
+  static const char* name_of(const any_location& l) noexcept {
+    return l.label != nullptr ? l.label : "location";
+  }
+
+ private:
+  void release() noexcept {
+    for (std::size_t i = 0; i < taken_; ++i) all_[i]->requests.end_reservation();
+  }
+  std::span<any_location* const> all_;
+  std::size_t taken_ = 0;
+};
+
+}  // namespace detail
+
+/// Tasks that take turns, each as often as the others. In every iteration a task asks for its locations,
+/// waits until it has them all, calls its body, and gives them back; its next requests stand in the queues by
+/// then. So neighbours, which share a location that one of them writes, are never more than one iteration
+/// apart, and the values of all locations are those of the serial program that calls the bodies in the order
+/// of their first requests, again and again, whatever the number of workers. *Thread safety*: one thread at a
+/// time. The locations must outlive it. *Example*: docs/tutorial/ordered-locks.md. *Source*: Clauss and
+/// Gustedt; the order of the first requests follows the two-stage start of their library: all are posted
+/// before any is acquired.
+class overlay {
+ public:
+  /// Declares a task, which calls `f` with T& for each location that it writes and const T& for each that it
+  /// reads; before them with a turn&, if it takes one. *Returns*: its number, from 0. *Throws*: usage_error
+  /// if it names a location twice; std::bad_alloc, and what copying `f` throws.
+  template <class F, class T, bool E, class... Requests>
+  std::size_t task(const task_options& options, F&& f, recurrent_request<T, E> first, Requests... more) {
+    return task_<std::decay_t<F>>(options, std::forward<F>(f), first, more...);
+  }
+  template <class F, class T, bool E, class... Requests>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, task_options>)
+  std::size_t task(F&& f, recurrent_request<T, E> first, Requests... more) {
+    return task_<std::decay_t<F>>({}, std::forward<F>(f), first, more...);
+  }
+  std::size_t tasks() const noexcept { return tasks_.size(); }
+
+  /// Posts the first requests of all tasks, in the order in which the tasks were declared. *Throws*:
+  /// cyclic_overlay if ranks ask for an order in which tasks would wait for each other; std::bad_alloc.
+  /// *Cost*: O(n log n) for n requests.
+  void schedule() {
+    std::vector<std::uint32_t> place(tasks_.size());
+    std::iota(place.begin(), place.end(), 0u);
+    schedule_(place);
+  }
+  /// The same in another order: task `t` posts its requests at `place[t]`; with equal places the task that
+  /// was declared first. *Throws*: also usage_error if there is not one place for each task.
+  void schedule(std::span<const int> place) {
+    if (place.size() != tasks_.size())
+      throw usage_error("weft: overlay::schedule needs one place for each task");
+    std::vector<std::uint32_t> order(tasks_.size()), rank(tasks_.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return place[a] != place[b] ? place[a] < place[b] : a < b;
+    });
+    for (std::uint32_t i = 0; i < order.size(); ++i) rank[order[i]] = i;
+    schedule_(rank);
+  }
+
+  /// Lets every task take so many turns. *Requires*: schedule() after the last task. *Returns*: that number,
+  /// or the number of iterations at which a turn has stopped it (turn::stop). *Throws*: the exception of a
+  /// turn, of the first one by iteration and task, if several throw before all has ended; then some tasks
+  /// have taken more turns than others. weft::cancelled; usage_error without schedule() or if a location is
+  /// in use; what runtime::run throws. *Suspends*: as runtime::run.
+  std::uint64_t run(runtime& rt, std::uint64_t iterations, run_options options = {}) {
+    return run_(rt, iterations, std::move(options));
+  }
+  /// The same until a turn calls turn::stop. *Throws*: also usage_error if the overlay falls into parts that
+  /// share nothing, since a turn could stop only its own.
+  std::uint64_t run_until_stopped(runtime& rt, run_options options = {}) {
+    if (parts_ > 1)
+      throw usage_error("weft: an overlay whose parts share no location cannot be run until a turn stops it");
+    return run_(rt, detail::turns::forever, std::move(options));
+  }
+
+  /// Lets the runs that follow take down when each turn began and ended, or no longer.
+  void record(bool on = true) noexcept { records_ = on; }
+  /// The turns of a task in the last run that was recorded.
+  std::span<const turn_times> times(std::size_t task) const noexcept {
+    return task < times_.size() ? std::span<const turn_times>(times_[task]) : std::span<const turn_times>();
+  }
+  /// Writes the record of the last run to a std::ostream as comma-separated values, one line per turn: task,
+  /// name, iteration, and nanoseconds of waiting (since the task's turn before), computing, and both.
+  template <class Stream>
+  void write_times(Stream& to) const {
+    to << "task,name,iteration,waiting_ns,computing_ns,total_ns\n";
+    for (std::size_t t = 0; t < times_.size(); ++t) {
+      std::int64_t before = 0;
+      for (std::size_t k = 0; k < times_[t].size(); ++k) {
+        const turn_times& now = times_[t][k];
+        to << t << ',' << tasks_[t].options.name << ',' << k << ',' << now.begin - before << ','
+           << now.end - now.begin << ',' << now.end - before << '\n';
+        before = now.end;
+      }
+    }
+  }
+
+ private:
+  struct declared {
+    std::unique_ptr<detail::body> does;
+    task_options options;
+  };
+
+  template <class F, class G, class... Requests>
+  std::size_t task_(const task_options& options, G&& f, const Requests&... requests) {
+    static_assert(
+        std::is_invocable_v<F&, detail::passed<Requests>...> ||
+            std::is_invocable_v<F&, turn&, detail::passed<Requests>...>,
+        "weft: a recurrent task is called with T& for each location that it writes and const T& for each "
+        "that it reads, in the order of its requests, and may take a weft::orwl::turn& before them");
+    const detail::any_location* const named[] = {requests.where...};
+    for (const auto* const& l : named)
+      if (std::find(&l + 1, std::end(named), l) != std::end(named))
+        throw usage_error(std::string("weft: the recurrent task '") + options.name +
+                          "' names the same location twice");
+    const auto t = static_cast<std::uint32_t>(tasks_.size());
+    tasks_.push_back(
+        {std::make_unique<detail::typed_body<F, Requests...>>(F(std::forward<G>(f)), requests...), options});
+    (claims_.push_back({t, number_of_(*requests.where), requests.rank, Requests::exclusive}), ...);
+    scheduled_ = false;
+    return t;
+  }
+  std::uint32_t number_of_(detail::any_location& l) {
+    const auto [at, fresh] = numbers_.try_emplace(&l, static_cast<std::uint32_t>(locations_.size()));
+    if (fresh) locations_.push_back(&l);
+    return at->second;
+  }
+
+  void schedule_(std::span<const std::uint32_t> place) {
+    scheduled_ = false;
+    const std::vector<detail::arc> arcs = detail::arcs_of(claims_, place);
+    if (const auto cycle = detail::find_cycle(arcs, tasks_.size()); !cycle.empty()) refuse_(cycle);
+    players_ = std::vector<detail::player>(tasks_.size());
+    successors_.resize(arcs.size());
+    marking_.assign(tasks_.size(), 0);
+    const std::vector<std::uint32_t> begins = detail::begins_of(arcs, tasks_.size());
+    for (std::size_t i = 0; i < arcs.size(); ++i) {
+      successors_[i] = &players_[arcs[i].to];
+      ++players_[arcs[i].to].predecessors;
+      marking_[arcs[i].to] += !arcs[i].token;
+    }
+    for (std::size_t t = 0; t < tasks_.size(); ++t) {
+      detail::player& p = players_[t];
+      p.successors = successors_.data() + begins[t];
+      p.successors_end = successors_.data() + begins[t + 1];
+      p.does = tasks_[t].does.get();
+      p.options = tasks_[t].options;
+    }
+    parts_ = count_parts_();
+    scheduled_ = true;
+  }
+  [[noreturn]] void refuse_(std::span<const detail::arc> cycle) const {
+    const auto name = [&](std::uint32_t t) {
+      return "task " + std::to_string(t) + " ('" + tasks_[t].options.name + "')";
+    };
+    std::string text = "weft: the first requests of this overlay could not all be granted: ";
+    constexpr std::size_t most = 16;
+    for (std::size_t i = 0; i < cycle.size() && i < most; ++i) {
+      const detail::any_location& l = *locations_[cycle[i].location];
+      text += name(cycle[i].from) + " stands before " + name(cycle[i].to) + " at location " +
+              std::to_string(cycle[i].location) +
+              (l.label != nullptr ? std::string(" ('") + l.label + "')" : "") +
+              (i + 1 < cycle.size() ? ", " : "");
+    }
+    if (cycle.size() > most) text += "and so on, " + std::to_string(cycle.size()) + " tasks in all";
+    throw cyclic_overlay(text);
+  }
+  /// How many groups of tasks there are that have nothing to do with each other.
+  std::size_t count_parts_() const {
+    std::vector<bool> seen(players_.size(), false);
+    std::vector<std::size_t> open;
+    std::size_t parts = 0;
+    for (std::size_t t = 0; t < players_.size(); ++t) {
+      if (seen[t]) continue;
+      ++parts;
+      seen[t] = true;
+      // Every arc lies on a cycle, so what can be reached is the whole part.
+      for (open.assign(1, t); !open.empty();) {
+        const detail::player& p = players_[open.back()];
+        open.pop_back();
+        for (detail::player** q = p.successors; q != p.successors_end; ++q)
+          if (const auto i = static_cast<std::size_t>(*q - players_.data()); !seen[i]) {
+            seen[i] = true;
+            open.push_back(i);
+          }
+      }
+    }
+    return parts;
+  }
+
+  std::uint64_t run_(runtime& rt, std::uint64_t iterations, run_options options) {
+    if (!scheduled_) throw usage_error("weft: overlay::run needs schedule() after the last task");
+    if (tasks_.empty()) return 0;
+    const detail::reservation mine(locations_);
+    for (std::size_t t = 0; t < players_.size(); ++t) {
+      // Relaxed, twice: run publishes them.
+      players_[t].done.store(0, base::memory_order_relaxed);
+      players_[t].missing.store(marking_[t], base::memory_order_relaxed);
+      players_[t].times = nullptr;
+    }
+    if (records_) {
+      times_.assign(players_.size(), {});
+      for (std::size_t t = 0; t < players_.size(); ++t) {
+        times_[t].reserve(std::min<std::uint64_t>(iterations, 1024));
+        players_[t].times = &times_[t];
+      }
+    }
+    detail::turns all(players_, iterations);
+    rt.run(std::move(options), [&all] {
+      static constexpr task_options helpers{.name = "overlay"};
+      all.take_all(helpers);
+    });
+    return all.limit();
+  }
+
+  std::vector<declared> tasks_;
+  std::vector<detail::claim> claims_;
+  std::vector<detail::any_location*> locations_;
+  std::unordered_map<const detail::any_location*, std::uint32_t> numbers_;
+  bool scheduled_ = false;
+  bool records_ = false;
+  std::size_t parts_ = 0;
+  std::vector<detail::player> players_;
+  std::vector<detail::player*> successors_;
+  std::vector<std::uint32_t> marking_;  // how many each task waits for in the first iteration
+  std::vector<std::vector<turn_times>> times_;
+};
+
+}  // namespace weft::orwl
