@@ -365,6 +365,52 @@ const program programs[] = {
          touch();
        }
      }},
+    {false, "holders of an ordered lock",
+     [](weft::runtime& rt) {
+       weft::orwl::location<int> l(0);
+       weft::orwl::handle<int> h[2];
+       for (auto& one : h) one.request_write(l);
+       rt.run([&] {
+         for (auto& one : h)
+           fork([&one] {
+             const weft::orwl::section turn(one);
+             touch();
+           });
+       });
+     }},
+    {true, "readers of an ordered lock",
+     [](weft::runtime& rt) {
+       weft::orwl::location<int> l(0);
+       weft::orwl::handle<int> h[2];
+       for (auto& one : h) one.request_read(l);
+       rt.run([&] {
+         for (auto& one : h)
+           fork([&one] {
+             const weft::orwl::section turn(one);
+             touch();
+           });
+       });
+     }},
+    {false, "turns of an overlay that share a location",
+     [](weft::runtime& rt) {
+       touch();
+       weft::orwl::location<int> l(0), other(0);
+       weft::orwl::overlay o;
+       o.task([](int&) { touch(); }, weft::orwl::write(l));
+       o.task([](const int&, int&) { touch(); }, weft::orwl::read(l), weft::orwl::write(other));
+       o.schedule();
+       o.run(rt, 5);
+       touch();
+     }},
+    {true, "turns of an overlay that share nothing",
+     [](weft::runtime& rt) {
+       weft::orwl::location<int> l(0), other(0);
+       weft::orwl::overlay o;
+       o.task([](int&) { touch(); }, weft::orwl::write(l));
+       o.task([](int&) { touch(); }, weft::orwl::write(other));
+       o.schedule();
+       o.run(rt, 5);
+     }},
     {false, "an event from another thread",
      [](weft::runtime& rt) {
        std::thread outside;

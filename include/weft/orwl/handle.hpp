@@ -47,9 +47,9 @@ class handle {
   void request_read(location<T>& where) { post_(where, false); }
   void request_write(location<T>& where) { post_(where, true); }
   /// Whether the lock is held. *Throws*: usage_error without a request.
-  bool test() const {
+  bool test() {
     if (request_.idle()) detail::refuse("is tested", request_);
-    return request_.granted();
+    return request_.where->test(request_);
   }
   /// Waits until the lock is held. *Throws*: usage_error without a request; cancelled if the run was stopped,
   /// and then the request is withdrawn; std::bad_alloc, std::system_error. *Suspends*: yes; outside tasks the
@@ -105,9 +105,9 @@ class iterative_handle {
   /// See handle.
   void request_read(location<T>& where) { post_(where, false); }
   void request_write(location<T>& where) { post_(where, true); }
-  bool test() const {
+  bool test() {
     if (now_().idle()) detail::refuse("is tested", now_());
-    return now_().granted();
+    return now_().where->test(now_());
   }
   void acquire() {
     if (now_().idle()) detail::refuse("is acquired", now_());

@@ -272,10 +272,7 @@ class overlay {
       }
     }
     detail::turns all(players_, iterations);
-    rt.run(std::move(options), [&all] {
-      static constexpr task_options helpers{.name = "overlay"};
-      all.take_all(helpers);
-    });
+    rt.run(std::move(options), [&all] { all.take_all(); });
     return all.limit();
   }
 

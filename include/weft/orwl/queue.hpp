@@ -54,6 +54,7 @@ class queue {
 
   /// Appends a request. *Requires*: it is idle. *Throws*: usage_error while an overlay uses the location.
   void post(request& r, bool exclusive) {
+    [[maybe_unused]] const sched::races::unseen library;
     r.exclusive = exclusive;
     r.where = this;
     const std::lock_guard hold(door_);
@@ -63,6 +64,8 @@ class queue {
   /// Appends `next`, like `r`, and releases `r`: its owner keeps its turn. *Requires*: `r` is granted, `next`
   /// is idle.
   void pass_on(request& r, request& next) noexcept {
+    let_see(r);
+    [[maybe_unused]] const sched::races::unseen library;
     next.exclusive = r.exclusive;
     next.where = this;
     request* told = nullptr;
@@ -75,6 +78,8 @@ class queue {
   }
   /// *Requires*: the request is granted.
   void release(request& r) noexcept {
+    let_see(r);
+    [[maybe_unused]] const sched::races::unseen library;
     request* told = nullptr;
     {
       const std::lock_guard hold(door_);
@@ -83,12 +88,23 @@ class queue {
     tell(told);
   }
   /// Takes a request back, whether it waits or is granted. *Requires*: nobody waits in acquire for it.
-  void withdraw(request& r) noexcept { tell(withdraw_as(r, request::state::idle)); }
+  void withdraw(request& r) noexcept {
+    let_see(r);
+    [[maybe_unused]] const sched::races::unseen library;
+    tell(withdraw_as(r, request::state::idle));
+  }
 
   /// Waits until the request is granted. *Throws*: cancelled if the run is stopped meanwhile, and then the
   /// request is withdrawn; std::bad_alloc, std::system_error. *Suspends*: yes.
   void acquire(request& r) {
     if (!r.granted()) wait(r);
+    see(r);
+  }
+  /// Whether the request is granted.
+  bool test(const request& r) noexcept {
+    if (!r.granted()) return false;
+    see(r);
+    return true;
   }
 
   /// Whether there is no request.
@@ -108,6 +124,18 @@ class queue {
   }
 
  private:
+  // Holders before and after, for Thread Sanitizer, where it does not see what the library does.
+#if WEFT_RACES
+  void let_see(const request& r) noexcept { context::races::release(r.exclusive ? &first_ : &last_); }
+  void see(const request& r) noexcept {
+    context::races::acquire(&first_);
+    if (r.exclusive) context::races::acquire(&last_);
+  }
+#else
+  static void let_see(const request&) noexcept {}
+  static void see(const request&) noexcept {}
+#endif
+
   void append(request& r) noexcept {
     r.awaited = false;
     r.behind = nullptr;
@@ -161,6 +189,7 @@ class queue {
     while (told != nullptr) sched::raise_signal(*std::exchange(told, told->behind));
   }
   void wait(request& r) {
+    [[maybe_unused]] const sched::races::unseen library;
     r.what = "the lock of an ORWL location";
     r.give_up = [](sched::abandonable& a) noexcept {
       auto& self = static_cast<request&>(a);

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <weft/orwl/order.hpp>
-#include <weft/sched/crew.hpp>
-#include <weft/sched/forking.hpp>
+#include <weft/sched/ready_queue.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
+#include <span>
 #include <vector>
 
 namespace weft::orwl {
@@ -53,7 +53,7 @@ struct alignas(64) player {
 };
 
 /// Executes the turns. There is one object per run.
-/// *Thread safety*: see the members; they are called by the members of a crew.
+/// *Thread safety*: see the members.
 class turns {
  public:
   static constexpr std::uint64_t forever = std::numeric_limits<std::uint64_t>::max();
@@ -64,27 +64,16 @@ class turns {
 
   /// Takes all turns. *Requires*: called in a task. *Throws*: the exception of a turn; std::bad_alloc,
   /// std::system_error before the first one. *Suspends*: yes.
-  void take_all(const sched::task_options& helpers) {
-    sched::strand& s = sched::current();
-    sched::crew others(
-        s, [](void* self) noexcept { static_cast<turns*>(self)->help(); }, this, helpers,
-        "the turns of an ORWL overlay");
-    others_ = &others;
+  void take_all() {
+    static constexpr sched::task_options helpers{.name = "overlay"};
     start_ = base::clock::now();
     for (player& p : players_)
+      // Relaxed, twice: nobody else is here.
       if (p.missing.load(base::memory_order_relaxed) == 0 && limit_.load(base::memory_order_relaxed) != 0)
-        enqueue(p);  // nobody else is here
-#if WEFT_RACES
-    context::races::release(this);
-#endif
-    work(s, false);
-    others.wait();
-#if WEFT_RACES
-    context::races::acquire(&others_);
-#endif
-    if (error_) std::rethrow_exception(error_);
-    if (over_.load(base::memory_order_relaxed))
-      return;  // nobody else is here; the run was stopped, and will say so
+        ready_.begin_with(p);
+    ready_.take_all(helpers, "the turns of an ORWL overlay",
+                    [this](sched::strand& s, player& p) noexcept { return take(s, p); });
+    if (ready_.over()) return;  // the run was stopped, and will say so
     for (const player& p : players_)
       if (p.done.load(base::memory_order_relaxed) != limit_.load(base::memory_order_relaxed))
         base::fail("an ORWL overlay has come to a standstill");
@@ -97,115 +86,17 @@ class turns {
     while (now > iteration && !limit_.compare_exchange_weak(now, iteration, base::memory_order_relaxed)) {
     }
   }
-  std::uint64_t limit() const noexcept { return limit_.load(base::memory_order_relaxed); }
+  std::uint64_t limit() const noexcept { return limit_.load(base::memory_order_relaxed); }  // after the run
   std::span<player> players() noexcept { return players_; }
 
  private:
-  void help() noexcept {
-#if WEFT_RACES
-    context::races::acquire(this);
-#endif
-    work(sched::current(), true);
-#if WEFT_RACES
-    context::races::release(&others_);
-#endif
-  }
-
-  /// Takes turns as long as somebody is ready.
-  void work(sched::strand& s, bool was_called) noexcept {
-    [[maybe_unused]] const sched::races::unseen library;
-    player* p = dequeue(was_called);
-    while (p != nullptr) {
-      p = take(s, *p);
-      if (p == nullptr) p = dequeue(false);
-    }
-  }
-
   /// One turn. *Returns*: somebody who is ready now, and known to nobody else.
   player* take(sched::strand& s, player& p) noexcept;
-  void call_body(player& p, std::uint64_t iteration);
-
-  /// Puts a player that has become ready behind the others, and sends for help, which comes when a worker has
-  /// nothing else to do.
-  void offer(player& p) noexcept {
-    bool call = false;
-    {
-      const std::lock_guard hold(door_);
-      enqueue(p);
-      call = !std::exchange(called_, true);
-    }
-    if (call) send_for_help();
-  }
-  void enqueue(player& p) noexcept {
-    p.next = nullptr;
-    (last_ != nullptr ? last_->next : first_) = &p;
-    last_ = &p;
-  }
-  /// *Returns*: the player that has been ready for the longest time; null if there is none.
-  player* dequeue(bool was_called) noexcept {
-    bool call = false;
-    player* p = nullptr;
-    {
-      const std::lock_guard hold(door_);
-      if (was_called) called_ = false;
-      if (over_.load(base::memory_order_relaxed) || first_ == nullptr) return nullptr;
-      p = first_;
-      first_ = p->next;
-      if (first_ == nullptr)
-        last_ = nullptr;
-      else
-        call = !std::exchange(called_, true);
-    }
-    if (call) send_for_help();
-    return p;
-  }
-  void send_for_help() noexcept {
-    if (others_->call()) return;
-    const std::lock_guard hold(door_);
-    called_ = false;
-  }
-  /// Nothing begins any more.
-  void end_early() noexcept {
-    const std::lock_guard hold(door_);
-    over_.store(true, base::memory_order_relaxed);
-  }
-  static bool is_cancelled(const std::exception_ptr& e) noexcept {
-    try {
-      std::rethrow_exception(e);
-    } catch (const cancelled&) {
-      return true;
-    } catch (...) {
-      return false;
-    }
-  }
-  /// The first exception, by iteration and task, of those that are thrown before everything ends; but for
-  /// what the first one itself has cancelled.
-  void fail(sched::strand& s, std::exception_ptr e, std::uint64_t iteration, const player& p) noexcept {
-    {
-      const std::lock_guard hold(door_);
-      over_.store(true, base::memory_order_relaxed);
-      const std::pair<std::uint64_t, const player*> place{iteration, &p};
-      if (!error_ || (place < failed_ && !is_cancelled(e))) {
-        error_ = std::move(e);
-        failed_ = place;
-      }
-    }
-    s.run.load(base::memory_order_relaxed)
-        ->waits.close();  // the run is the overlay's own; bodies may wait in it
-  }
 
   std::vector<player>& players_;
-  sched::crew* others_ = nullptr;
   base::clock::time_point start_;
   base::atomic<std::uint64_t> limit_;
-
-  alignas(64) base::spin_lock door_;  // of what follows
-  player* first_ = nullptr;           // ready, and known to nobody
-  player* last_ = nullptr;
-  bool called_ = false;             // somebody will come
-  base::atomic<bool> over_{false};  // set behind the door; a hint for others
-  std::exception_ptr error_;
-  std::pair<std::uint64_t, const player*> failed_{};
+  sched::ready_queue<player> ready_;
 };
 
 }  // namespace detail
@@ -251,36 +142,20 @@ class turn {
 
 namespace detail {
 
-inline void turns::call_body(player& p, std::uint64_t iteration) {
-  turn t(*this, p, iteration);
-#if WEFT_RACES
-  struct shown {
-    shown() { context::races::show(); }
-    ~shown() { context::races::hide(); }
-  } const here;
-#endif
-  p.does->call(t);
-}
-
 inline player* turns::take(sched::strand& s, player& p) noexcept {
   const std::uint64_t iteration = p.done.load(base::memory_order_relaxed);  // its own
   const auto began = p.times != nullptr ? base::clock::now() : base::clock::time_point();
+  const std::exception_ptr failure = sched::call_as_task(s, p.options.name, [&] {
+    turn t(*this, p, iteration);
 #if WEFT_RACES
-  context::races::show();
-  context::races::acquire(&p);
-  context::races::hide();
+    context::races::acquire(&p);
 #endif
-  sched::interruption around;
-  sched::interrupt(s, around);
-  s.inline_name = p.options.name;
-  try {
-    call_body(p, iteration);
-  } catch (...) {
-    sched::raise(s, std::current_exception());
-  }
-  if (s.pending()) [[unlikely]]
-    sched::drain_children(s);
-  sched::go_on(s, around);
+    p.does->call(t);
+#if WEFT_RACES
+    for (player** q = p.successors; q != p.successors_end; ++q) context::races::release(*q);
+    ready_.let_see();
+#endif
+  });
   if (p.times != nullptr) {
     try {
       p.times->push_back({(began - start_).count(), (base::clock::now() - start_).count()});
@@ -288,12 +163,10 @@ inline player* turns::take(sched::strand& s, player& p) noexcept {
       p.times = nullptr;
     }
   }
-  if (s.thrown) [[unlikely]] {
-    fail(s, *std::exchange(s.thrown, std::nullopt), iteration, p);
+  if (failure) [[unlikely]] {
+    ready_.fail(s, failure, {iteration, static_cast<std::uint64_t>(&p - players_.data())});
     return nullptr;
   }
-  if (sched::look(s)) [[unlikely]]
-    end_early();
 #if WEFT_CHECKED
   for (player** q = p.successors; q != p.successors_end; ++q)
     if (const std::uint64_t theirs = (*q)->done.load(base::memory_order_relaxed);
@@ -310,20 +183,15 @@ inline player* turns::take(sched::strand& s, player& p) noexcept {
     if (mine == nullptr)
       mine = &q;
     else
-      offer(q);
+      ready_.offer(q);
   };
   for (player** q = p.successors; q != p.successors_end; ++q) {
-#if WEFT_RACES
-    context::races::show();
-    context::races::release(*q);
-    context::races::hide();
-#endif
     // Release publishes this turn to the next one of the other; acquire lets the last one pass on what the
     // others have published.
     if ((*q)->missing.fetch_sub(1, base::memory_order_acq_rel) == 1) ready(**q);
   }
-  if (p.predecessors == 0) ready(p);                               // nobody would tell it
-  return over_.load(base::memory_order_relaxed) ? nullptr : mine;  // a hint; dequeue looks behind the door
+  if (p.predecessors == 0) ready(p);  // nobody would tell it
+  return mine;
 }
 
 }  // namespace detail

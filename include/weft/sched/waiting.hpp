@@ -3,6 +3,7 @@
 // worker.
 #pragma once
 
+#include <weft/context/race_hooks.hpp>
 #include <weft/sched/engine.hpp>
 
 namespace weft::sched {
@@ -15,7 +16,10 @@ inline void worker::switch_to(context_slot& to, errand first) noexcept {
   context_slot& from = *active_;
   errand_ = first;
   active_ = &to;
+  // A context that is away may end there, and must not be hidden then.
+  context::races::show_accesses();
   context::fiber::switch_to(*from.fiber, *to.fiber);
+  context::races::hide_accesses();
   current().executor->run_errand();
 }
 
@@ -109,7 +113,9 @@ inline bool worker::await_graph(strand& s, graph& g, bool as_data) {
 inline void worker::await_signal(strand& s, signal& g, context_slot& meanwhile) noexcept {
   count(counter::suspensions);
   s.suspended = active_;
+  context::races::hide_accesses();  // as in all that wait
   switch_to(meanwhile, {.waits = &s, .for_signal = &g});
+  context::races::show_accesses();
 }
 
 /// Sets a signal; whoever waits for it goes on. *Thread safety*: any thread.

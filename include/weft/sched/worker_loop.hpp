@@ -27,17 +27,20 @@ inline void worker::main(context_slot* first) {
     named_overflow.emplace();
   } catch (const std::exception&) {  // no memory for a signal stack: an overflow then kills without a name
   }
+  context::races::hide_accesses();
   set_current(idle_);
   native_.fiber.emplace();
   active_ = &native_;
   switch_to(*first, {});
   native_.fiber.reset();
+  context::races::show_accesses();
 }
 
 /// Each context enters here once and never returns; a retired one continues after its last switch.
 inline void worker::loop_on_context(void*) noexcept {
   std::fesetenv(FE_DFL_ENV);  // whoever made the context may have changed its own
   context::set_sticky_float_flags();
+  context::races::hide_accesses();
   current().executor->run_errand();
   for (;;) {
     worker& w = *current().executor;  // asked anew: the context may have moved to another worker
