@@ -177,13 +177,18 @@ inline player* turns::take(sched::strand& s, player& p) noexcept {
   p.done.store(iteration + 1, base::memory_order_relaxed);  // published by the countdown below
   p.missing.store(p.predecessors, base::memory_order_relaxed);
   player* mine = nullptr;
+  std::uint64_t least = 0;
+  // Goes on where the serial program would: with the earliest iteration, and there with the first task.
   const auto ready = [&](player& q) {
-    // Relaxed, twice: the countdown orders both.
-    if (q.done.load(base::memory_order_relaxed) == limit_.load(base::memory_order_relaxed)) return;
-    if (mine == nullptr)
-      mine = &q;
-    else
-      ready_.offer(q);
+    const std::uint64_t done =
+        q.done.load(base::memory_order_relaxed);  // ordered by the countdown, as the limit
+    if (done == limit_.load(base::memory_order_relaxed)) return;
+    player* other = &q;
+    if (mine == nullptr || done < least) {
+      other = std::exchange(mine, &q);
+      least = done;
+    }
+    if (other != nullptr) ready_.offer(*other);
   };
   for (player** q = p.successors; q != p.successors_end; ++q) {
     // Release publishes this turn to the next one of the other; acquire lets the last one pass on what the
