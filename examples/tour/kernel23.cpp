@@ -6,8 +6,11 @@
 // this order of operations and no other.
 #include "tour.hpp"
 
+#include <weft/wavefront.hpp>
+
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
 namespace tour {
 
@@ -90,6 +93,52 @@ class blocks {
   int across_;
   std::vector<block> all_;
   block border_;
+};
+
+/// The same plane in the skewed layout, for vectors and chained sweeps.
+class skewed_plane {
+ public:
+  explicit skewed_plane(const plane& p) : grid_(std::size_t(p.rows) - 2, std::size_t(p.columns) - 2) {
+    for_each_point(p, [&](std::size_t row, std::size_t column, std::size_t at, bool inside) {
+      grid_.set(row, column, p.za[at]);
+      const double fields[] = {p.zr[at], p.zb[at], p.zu[at], p.zv[at], p.zz[at]};
+      for (std::size_t f = 0; inside && f < 5; ++f) grid_.set_field(f, row, column, fields[f]);
+    });
+  }
+  void sweep(weft::runtime& rt, int sweeps) {
+    weft::wavefront::sweep(rt, grid_, std::size_t(sweeps),
+                           [](const auto& north, const auto& west, const auto& centre, const auto& east,
+                              const auto& south, const auto& z) {
+                             const auto qa = south * z[0] + north * z[1] + east * z[2] + west * z[3] + z[4];
+                             return centre + 0.175 * (qa - centre);
+                           });
+  }
+  /// How many tiles sweep() makes of that.
+  std::uint64_t tiles(std::size_t sweeps) const {
+    const weft::wavefront::sweep_options o;
+    const auto& s = grid_.shape();
+    const std::size_t times = s.last() + std::size_t(grid_.lanes) * (s.strips() - 1) + 2 * (sweeps - 1);
+    return ((s.strips() + sweeps - 1 + o.diagonals - 1) / o.diagonals) *
+           ((times + o.positions - 1) / o.positions);
+  }
+  void store(plane& p) const {
+    for_each_point(p, [&](std::size_t row, std::size_t column, std::size_t at, bool) {
+      p.za[at] = grid_.get(row, column);
+    });
+  }
+
+ private:
+  /// All points but the corners, which are nobody's neighbours.
+  template <class F>
+  static void for_each_point(const plane& p, F f) {
+    const auto rows = std::size_t(p.rows), columns = std::size_t(p.columns);
+    for (std::size_t row = 0; row < rows; ++row)
+      for (std::size_t column = 0; column < columns; ++column) {
+        const bool outside = row == 0 || row + 1 == rows, beside = column == 0 || column + 1 == columns;
+        if (!outside || !beside) f(row, column, row * columns + column, !outside && !beside);
+      }
+  }
+  weft::wavefront::skewed_grid<double, 5> grid_;
 };
 
 /// The data of the Livermore loops for this kernel: 9 planes of 7 x 101 values out of one long sequence.
@@ -197,6 +246,21 @@ void kernel23(size s, report& r) {
   p.parallel = [&](weft::runtime& rt) { rt.run([&] { cut.fork_sweeps(mine, sweeps); }); };
   p.equal = [&] { return same_bits(mine.za, expected); };
   visit(p, r);
+
+  std::optional<skewed_plane> skewed;
+  problem tuned = p;
+  tuned.tasks = skewed_plane(start).tiles(std::size_t(sweeps));
+  tuned.name = "the same, chained in vectors";
+  tuned.prepare = [&] {
+    mine.za = start.za;
+    skewed.emplace(start);
+  };
+  tuned.parallel = [&](weft::runtime& rt) { skewed->sweep(rt, sweeps); };
+  tuned.equal = [&] {
+    skewed->store(mine);
+    return same_bits(mine.za, expected);
+  };
+  visit(tuned, r);
   progress("kernel 23, the known checksums");
   compare_sums(r);
 }

@@ -52,9 +52,8 @@ class runtime {
   }
   /// The same, with options: `rt.run({.stop = source.get_token()}, f)`.
   template <class F, class... A>
-  auto run(run_options options, F&& f, A&&... arguments) {
-    return run_(std::index_sequence_for<A...>{}, std::move(options), std::forward<F>(f),
-                std::forward<A>(arguments)...);
+  auto run(const run_options& options, F&& f, A&&... arguments) {
+    return run_(std::index_sequence_for<A...>{}, options, std::forward<F>(f), std::forward<A>(arguments)...);
   }
 
   /// The number of workers.
@@ -80,15 +79,15 @@ class runtime {
 
  private:
   template <std::size_t... I, class F, class... A>
-  auto run_(std::index_sequence<I...>, run_options options, F&& f, A&&... a) {
+  auto run_(std::index_sequence<I...>, const run_options& options, F&& f, A&&... a) {
     using callable = std::decay_t<F>;
     return run_kept_<flow::binding<typename flow::parameter_of<callable, I>::type, A>...>(
-        std::move(options), std::forward<F>(f),
+        options, std::forward<F>(f),
         flow::binding<typename flow::parameter_of<callable, I>::type, A>::keep(std::forward<A>(a))...);
   }
 
   template <class... Bindings, class F>
-  auto run_kept_(run_options options, F&& f, typename Bindings::kept... kept) {
+  auto run_kept_(const run_options& options, F&& f, typename Bindings::kept... kept) {
     using callable = std::decay_t<F>;
     using R = std::remove_cvref_t<flow::called<callable, Bindings...>>;
     using closure = flow::task<callable, void, false, std::index_sequence_for<Bindings...>, Bindings...>;

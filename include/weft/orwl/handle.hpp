@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Handles: who holds a lock, or will. A handle belongs to no thread.
+// Handles: who holds an ordered lock, or will hold it.
 #pragma once
 
 #include <weft/orwl/location.hpp>

@@ -128,15 +128,15 @@ class overlay {
   /// turn, of the first one by iteration and task, if several throw before all has ended; then some tasks
   /// have taken more turns than others. weft::cancelled; usage_error without schedule() or if a location is
   /// in use; what runtime::run throws. *Suspends*: as runtime::run.
-  std::uint64_t run(runtime& rt, std::uint64_t iterations, run_options options = {}) {
-    return run_(rt, iterations, std::move(options));
+  std::uint64_t run(runtime& rt, std::uint64_t iterations, const run_options& options = {}) {
+    return run_(rt, iterations, options);
   }
   /// The same until a turn calls turn::stop. *Throws*: also usage_error if the overlay falls into parts that
   /// share nothing, since a turn could stop only its own.
-  std::uint64_t run_until_stopped(runtime& rt, run_options options = {}) {
+  std::uint64_t run_until_stopped(runtime& rt, const run_options& options = {}) {
     if (parts_ > 1)
       throw usage_error("weft: an overlay whose parts share no location cannot be run until a turn stops it");
-    return run_(rt, detail::turns::forever, std::move(options));
+    return run_(rt, detail::turns::forever, options);
   }
 
   /// Lets the runs that follow take down when each turn began and ended, or no longer.
@@ -254,7 +254,7 @@ class overlay {
     return parts;
   }
 
-  std::uint64_t run_(runtime& rt, std::uint64_t iterations, run_options options) {
+  std::uint64_t run_(runtime& rt, std::uint64_t iterations, const run_options& options) {
     if (!scheduled_) throw usage_error("weft: overlay::run needs schedule() after the last task");
     if (tasks_.empty()) return 0;
     const detail::reservation mine(locations_);
@@ -272,7 +272,7 @@ class overlay {
       }
     }
     detail::turns all(players_, iterations);
-    rt.run(std::move(options), [&all] { all.take_all(); });
+    rt.run(options, [&all] { all.take_all(); });
     return all.limit();
   }
 

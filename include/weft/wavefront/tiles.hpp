@@ -30,7 +30,7 @@ struct tile {
 template <class Body>
   requires std::invocable<Body&, std::size_t, std::size_t>
 void for_each_tile(runtime& rt, std::size_t rows, std::size_t columns, Body&& body,
-                   run_options options = {}) {
+                   const run_options& options = {}) {
   if (rows == 0 || columns == 0) return;
   const auto tiles = std::make_unique<detail::tile[]>(rows * columns);
   sched::ready_queue<detail::tile> ready;
@@ -67,7 +67,7 @@ void for_each_tile(runtime& rt, std::size_t rows, std::size_t columns, Body&& bo
   for (std::size_t i = 0; i < rows * columns; ++i)
     tiles[i].missing.store(static_cast<unsigned char>((i >= columns) + (i % columns != 0)),
                            base::memory_order_relaxed);  // run publishes it
-  rt.run(std::move(options), [&] {
+  rt.run(options, [&] {
     static constexpr task_options helpers{.name = "wavefront"};
     ready.begin_with(tiles[0]);
     ready.take_all(helpers, "the tiles of a wavefront", one);
