@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <deque>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -424,4 +425,38 @@ TEST_CASE("the times of all turns are taken down") {
     CHECK(sum == o.times(t).back().end);
   }
   CHECK_FALSE(std::getline(lines, line));
+}
+
+TEST_CASE("the canonical form: one location per task, one writer per location, the same values") {
+  for (const unsigned workers : {1u, 3u}) {
+    weft::runtime rt({.workers = workers});
+    location<long> a(1L), b(2L), constant(3L);
+    overlay o;
+    o.task([](long& x, long& y, const long& c) { x += c, y += x; }, write(a), write(b), read(constant));
+    o.task([](long& y, const long& x) { y = 2 * y + x; }, write(b), read(a));
+    o.task([](const long&) {}, read(b));
+    CHECK_FALSE(o.is_canonical());
+    o.make_canonical();
+    CHECK(o.is_canonical());
+    o.schedule();
+    a.get() = 5;  // values count when the run begins
+    o.run(rt, 4);
+    long x = 5, y = 2;
+    for (int k = 0; k < 4; ++k) {
+      x += 3, y += x;
+      y = 2 * y + x;
+    }
+    CHECK(a.get() == x);
+    CHECK(b.get() == y);
+    CHECK_THAT(refusal<weft::orwl::usage_error>([&] { o.make_canonical(); }),
+               contains("made canonical before"));
+    CHECK_THAT(refusal<weft::orwl::usage_error>([&] { o.task([](long&) {}, write(a)); }),
+               contains("after overlay::make_canonical"));
+  }
+  location<std::unique_ptr<int>> single, other;
+  single.named("single");
+  overlay o;
+  o.task([](std::unique_ptr<int>&, std::unique_ptr<int>&) {}, write(single), write(other));
+  CHECK_THAT(refusal<weft::orwl::usage_error>([&] { o.make_canonical(); }),
+             contains("'single' cannot be copied"));
 }

@@ -34,7 +34,8 @@ struct arc {
 /// A queue repeats its first round for ever, since whoever leaves its head stands at its tail already. Shared
 /// requests at the two ends of the round meet, and are granted together.
 /// *Source*: marked graphs of Commoner, Holt, Even and Pnueli; one token per cycle of a location.
-inline std::vector<arc> arcs_of(std::vector<claim> claims, std::span<const std::uint32_t> place) {
+template <class = void>  // compiled where it is used
+std::vector<arc> arcs_of(std::vector<claim> claims, std::span<const std::uint32_t> place) {
   std::sort(claims.begin(), claims.end(), [&](const claim& a, const claim& b) {
     if (a.location != b.location) return a.location < b.location;
     if (a.rank != b.rank) return a.rank < b.rank;
@@ -89,7 +90,8 @@ inline std::vector<std::uint32_t> begins_of(std::span<const arc> arcs, std::size
 /// Finds tasks that would wait for each other in the first iteration: then, and only then, some never get a
 /// turn. *Requires*: arcs sorted by `from`. *Returns*: the arcs of such a cycle, each beginning where the one
 /// before ends; none if there is no cycle. *Throws*: std::bad_alloc. *Cost*: O(tasks + arcs).
-inline std::vector<arc> find_cycle(std::span<const arc> arcs, std::size_t tasks) {
+template <class = void>
+std::vector<arc> find_cycle(std::span<const arc> arcs, std::size_t tasks) {
   const std::vector<std::uint32_t> begins = begins_of(arcs, tasks);
   std::vector<std::uint32_t> waits(tasks, 0), free;
   for (const arc& a : arcs) waits[a.to] += !a.token;

@@ -4,13 +4,13 @@
 
 #include <weft/flow/runtime.hpp>
 #include <weft/orwl/access.hpp>
+#include <weft/orwl/canonical.hpp>
 #include <weft/orwl/turns.hpp>
 
 #include <functional>
 #include <numeric>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 
 namespace weft::orwl {
 
@@ -33,12 +33,24 @@ class typed_body final : public body {
   explicit typed_body(F f, const Requests&... requests) : f_(std::move(f)), where_(requests.where...) {}
 
   void call(turn& t) override {
+    for (const copying& c : before) c.now();
     std::apply(
         [&](auto*... where) {
           if constexpr (std::is_invocable_v<F&, turn&, passed<Requests>...>)
             std::invoke(f_, t, static_cast<passed<Requests>>(where->get())...);
           else
             std::invoke(f_, static_cast<passed<Requests>>(where->get())...);
+        },
+        where_);
+  }
+
+  void redirect(std::size_t request, any_location& to) noexcept override {
+    std::size_t i = 0;
+    std::apply(
+        [&](auto*&... where) {
+          ((i++ == request ? void(where = static_cast<std::remove_reference_t<decltype(where)>>(&to))
+                           : void()),
+           ...);
         },
         where_);
   }
@@ -85,7 +97,10 @@ class reservation {
 /// time. The locations must outlive it. *Example*: docs/tutorial/ordered-locks.md. *Source*: Clauss and
 /// Gustedt; the order of the first requests follows the two-stage start of their library: all are posted
 /// before any is acquired.
-class overlay {
+///
+/// A template only so that programs without overlays need not compile it.
+template <class = void>
+class basic_overlay {
  public:
   /// Declares a task, which calls `f` with T& for each location that it writes and const T& for each that it
   /// reads; before them with a turn&, if it takes one. *Returns*: its number, from 0. *Throws*: usage_error
@@ -111,16 +126,32 @@ class overlay {
   }
   /// The same in another order: task `t` posts its requests at `place[t]`; with equal places the task that
   /// was declared first. *Throws*: also usage_error if there is not one place for each task.
-  void schedule(std::span<const int> place) {
-    if (place.size() != tasks_.size())
-      throw usage_error("weft: overlay::schedule needs one place for each task");
-    std::vector<std::uint32_t> order(tasks_.size()), rank(tasks_.size());
-    std::iota(order.begin(), order.end(), 0u);
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return place[a] != place[b] ? place[a] < place[b] : a < b;
-    });
-    for (std::uint32_t i = 0; i < order.size(); ++i) rank[order[i]] = i;
-    schedule_(rank);
+  void schedule(std::span<const int> place) { schedule_(ranks_(place)); }
+
+  /// Brings the overlay to the canonical form of the papers, in which every task writes one location and
+  /// every location has one writer: adds private copies of locations, and helper tasks, behind the others,
+  /// that copy. Tasks that wrote a location which others read exclude their readers no more. Neighbours in
+  /// the new overlay are at most one iteration apart, so those in the old one at most two or three. `place`:
+  /// as in schedule(); the queues keep that order for good. *Requires*: the last task was declared. *Throws*:
+  /// usage_error if a value that has to be copied cannot be, or if it was done before; what copying throws;
+  /// then only destroy it.
+  void make_canonical(std::span<const int> place) {
+    if (canonical_) throw usage_error("weft: this overlay was made canonical before");
+    canonical_ = true;
+    scheduled_ = false;
+    number_locations_();
+    where_.clear();  // from now on claims are numbered as they are made
+    detail::canonical_form<>(tasks_, claims_, locations_, owned_, at_start_).make(ranks_(place));
+  }
+  void make_canonical() { make_canonical(std::vector<int>(tasks_.size(), 0)); }
+  /// Whether it has that form.
+  bool is_canonical() {
+    number_locations_();
+    std::vector<unsigned> writes(tasks_.size(), 0), written(locations_.size(), 0);
+    for (const detail::claim& c : claims_)
+      if (c.exclusive) ++writes[c.task], ++written[c.location];
+    const auto one = [](unsigned n) { return n == 1; };
+    return std::all_of(writes.begin(), writes.end(), one) && std::all_of(written.begin(), written.end(), one);
   }
 
   /// Lets every task take so many turns. *Requires*: schedule() after the last task. *Returns*: that number,
@@ -162,10 +193,17 @@ class overlay {
   }
 
  private:
-  struct declared {
-    std::unique_ptr<detail::body> does;
-    task_options options;
-  };
+  /// Who posts when, from 0, without ties.
+  std::vector<std::uint32_t> ranks_(std::span<const int> place) const {
+    if (place.size() != tasks_.size()) throw usage_error("weft: an overlay needs one place for each task");
+    std::vector<std::uint32_t> order(tasks_.size()), rank(tasks_.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return place[a] != place[b] ? place[a] < place[b] : a < b;
+    });
+    for (std::uint32_t i = 0; i < order.size(); ++i) rank[order[i]] = i;
+    return rank;
+  }
 
   template <class F, class G, class... Requests>
   std::size_t task_(const task_options& options, G&& f, const Requests&... requests) {
@@ -179,21 +217,38 @@ class overlay {
       if (std::find(&l + 1, std::end(named), l) != std::end(named))
         throw usage_error(std::string("weft: the recurrent task '") + options.name +
                           "' names the same location twice");
+    if (canonical_) throw usage_error("weft: a task is declared after overlay::make_canonical");
     const auto t = static_cast<std::uint32_t>(tasks_.size());
     tasks_.push_back(
         {std::make_unique<detail::typed_body<F, Requests...>>(F(std::forward<G>(f)), requests...), options});
-    (claims_.push_back({t, number_of_(*requests.where), requests.rank, Requests::exclusive}), ...);
+    (claims_.push_back({t, 0, requests.rank, Requests::exclusive}), ...);
+    (where_.push_back(requests.where), ...);
     scheduled_ = false;
     return t;
   }
-  std::uint32_t number_of_(detail::any_location& l) {
-    const auto [at, fresh] = numbers_.try_emplace(&l, static_cast<std::uint32_t>(locations_.size()));
-    if (fresh) locations_.push_back(&l);
-    return at->second;
+  /// Numbers the locations of the claims, in the order in which they were named first.
+  void number_locations_() {
+    if (canonical_ && where_.empty()) return;
+    std::vector<std::uint32_t> by_location(where_.size()), first(where_.size());
+    std::iota(by_location.begin(), by_location.end(), 0u);
+    std::sort(by_location.begin(), by_location.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return where_[a] != where_[b] ? std::less<>()(where_[a], where_[b]) : a < b;
+    });
+    for (std::size_t i = 0; i < by_location.size(); ++i) {
+      const bool same = i != 0 && where_[by_location[i]] == where_[by_location[i - 1]];
+      first[by_location[i]] = same ? first[by_location[i - 1]] : by_location[i];
+    }
+    locations_.clear();
+    for (std::uint32_t i = 0; i < first.size(); ++i) {
+      if (first[i] == i) locations_.push_back(where_[i]);
+      claims_[i].location =
+          first[i] == i ? static_cast<std::uint32_t>(locations_.size() - 1) : claims_[first[i]].location;
+    }
   }
 
   void schedule_(std::span<const std::uint32_t> place) {
     scheduled_ = false;
+    number_locations_();
     const std::vector<detail::arc> arcs = detail::arcs_of(claims_, place);
     if (const auto cycle = detail::find_cycle(arcs, tasks_.size()); !cycle.empty()) refuse_(cycle);
     players_ = std::vector<detail::player>(tasks_.size());
@@ -258,6 +313,7 @@ class overlay {
     if (!scheduled_) throw usage_error("weft: overlay::run needs schedule() after the last task");
     if (tasks_.empty()) return 0;
     const detail::reservation mine(locations_);
+    for (const detail::copying& c : at_start_) c.now();
     for (std::size_t t = 0; t < players_.size(); ++t) {
       // Relaxed, twice: run publishes them.
       players_[t].done.store(0, base::memory_order_relaxed);
@@ -276,10 +332,13 @@ class overlay {
     return all.limit();
   }
 
-  std::vector<declared> tasks_;
+  std::vector<detail::declared> tasks_;
   std::vector<detail::claim> claims_;
+  std::vector<detail::any_location*> where_;  // of the claims, until the overlay is canonical
   std::vector<detail::any_location*> locations_;
-  std::unordered_map<const detail::any_location*, std::uint32_t> numbers_;
+  std::vector<std::unique_ptr<detail::any_location>> owned_;  // of the canonical form
+  std::vector<detail::copying> at_start_;                     // of each run
+  bool canonical_ = false;
   bool scheduled_ = false;
   bool records_ = false;
   std::size_t parts_ = 0;
@@ -288,5 +347,7 @@ class overlay {
   std::vector<std::uint32_t> marking_;  // how many each task waits for in the first iteration
   std::vector<std::vector<turn_times>> times_;
 };
+
+using overlay = basic_overlay<>;
 
 }  // namespace weft::orwl

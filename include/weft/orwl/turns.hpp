@@ -2,6 +2,7 @@
 // One run of an overlay: recurrent tasks take their turns as soon as their last request is granted.
 #pragma once
 
+#include <weft/orwl/location.hpp>
 #include <weft/orwl/order.hpp>
 #include <weft/sched/ready_queue.hpp>
 
@@ -24,6 +25,14 @@ struct turn_times {
 
 namespace detail {
 
+/// The value of one location that another one takes over.
+struct copying {
+  any_location* to;
+  const any_location* from;
+
+  void now() const { to->assign(*from); }
+};
+
 /// What a recurrent task does in its turn.
 struct body {
   body() = default;
@@ -31,6 +40,10 @@ struct body {
   body& operator=(const body&) = delete;
   virtual ~body() = default;
   virtual void call(turn& t) = 0;
+  /// Uses another location of the same type for one of its requests, which are counted from 0.
+  virtual void redirect(std::size_t request, any_location& to) noexcept = 0;
+
+  std::vector<copying> before;  ///< to be done at the beginning of each turn
 };
 
 /// A recurrent task of a run.
