@@ -6,7 +6,7 @@ usage: run.py [--build DIR] [--jobs N] [name ...]
 
 DIR is a configured build directory (default: build/release), whose compile commands are used. Each patch begins with a
 line that says what it breaks and a line `# test: <name>`. The mutants are built with little optimisation; a test must
-build, pass over the unbroken headers, and fail over the broken ones, by a status, a signal or its time limit of 120
+build, pass over the unbroken headers, and fail over the broken ones, by a status, a signal or its time limit of 60
 seconds. Exit status: 0 if every mutant was killed.
 """
 import argparse
@@ -22,7 +22,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-LIMIT = 120  # seconds, for one run of a test
+LIMIT = 60  # seconds, for one run of a test
 
 
 class Test:
@@ -59,7 +59,7 @@ class Test:
             return False, 1, done.stderr
         environment = {**os.environ, "WEFT_TEST_TIMEOUT": str(LIMIT)}
         try:
-            done = subprocess.run([str(program)], capture_output=True, text=True, errors="replace",
+            done = subprocess.run([str(program), "--abort"], capture_output=True, text=True, errors="replace",
                                   env=environment, timeout=LIMIT + 20)
         except subprocess.TimeoutExpired:
             return True, -1, "the time limit"
