@@ -30,16 +30,18 @@ inline void need_granted(const request& r, const char* what) {
 
 }  // namespace detail
 
-/// A handle: one request for one location at a time. *Thread safety*: one thread at a time, which need not be
-/// the same one all the time.
-template <class T>
-class handle {
+/// A handle: one request for one location at a time. An iterative one keeps its turn: whenever it releases
+/// the lock, its next request stands in the queue already, so the order of the first requests is the order of
+/// all turns. *Thread safety*: one thread at a time, which need not be the same one all the time. *Source*:
+/// Clauss and Gustedt.
+template <class T, bool Iterative>
+class basic_handle {
  public:
-  handle() = default;
-  handle(const handle&) = delete;
-  handle& operator=(const handle&) = delete;
+  basic_handle() = default;
+  basic_handle(const basic_handle&) = delete;
+  basic_handle& operator=(const basic_handle&) = delete;
   /// Withdraws the request. *Requires*: nobody waits in acquire().
-  ~handle() { cancel(); }
+  ~basic_handle() { cancel(); }
 
   /// Posts a request: it stands behind all that were posted before. *Throws*: usage_error if the handle has
   /// one, or while an overlay uses the location. *Suspends*: no. *Effects*: from the first request in a
@@ -48,83 +50,33 @@ class handle {
   void request_write(location<T>& where) { post_(where, true); }
   /// Whether the lock is held. *Throws*: usage_error without a request.
   bool test() {
-    if (request_.idle()) detail::refuse("is tested", request_);
-    return request_.where->test(request_);
+    if (now_().idle()) detail::refuse("is tested", now_());
+    return now_().where->test(now_());
   }
   /// Waits until the lock is held. *Throws*: usage_error without a request; cancelled if the run was stopped,
   /// and then the request is withdrawn; std::bad_alloc, std::system_error. *Suspends*: yes; outside tasks the
   /// thread blocks.
   void acquire() {
-    if (request_.idle()) detail::refuse("is acquired", request_);
-    request_.where->acquire(request_);
-  }
-  /// Gives the lock back. *Throws*: usage_error if it is not held.
-  void release() {
-    detail::need_granted(request_, "is released");
-    request_.where->release(request_);
-  }
-  /// Withdraws the request, or gives the lock back; does nothing if there is neither.
-  void cancel() noexcept {
-    if (!request_.idle()) request_.where->withdraw(request_);
-  }
-  /// The value. *Throws*: usage_error if the lock is not held; for write() also if it is held for reading.
-  const T& read() const {
-    detail::need_granted(request_, "is read through");
-    return where_->get();
-  }
-  T& write() const {
-    detail::need_granted(request_, "is written through");
-    if (!request_.exclusive)
-      throw usage_error("weft: an ORWL handle is written through, but it holds the lock for reading");
-    return where_->get();
-  }
-
- private:
-  void post_(location<T>& where, bool exclusive) {
-    detail::need_idle(request_, "posts a request");
-    sched::keep_forks_apart();
-    where.requests.post(request_, exclusive);
-    where_ = &where;
-  }
-
-  detail::request request_;
-  location<T>* where_ = nullptr;
-};
-
-/// A handle that keeps its turn: whenever it releases the lock, its next request stands in the queue already.
-/// So the order of the first requests is the order of all turns. *Thread safety*: as handle.
-/// *Source*: Clauss and Gustedt.
-template <class T>
-class iterative_handle {
- public:
-  iterative_handle() = default;
-  iterative_handle(const iterative_handle&) = delete;
-  iterative_handle& operator=(const iterative_handle&) = delete;
-  ~iterative_handle() { cancel(); }
-
-  /// See handle.
-  void request_read(location<T>& where) { post_(where, false); }
-  void request_write(location<T>& where) { post_(where, true); }
-  bool test() {
-    if (now_().idle()) detail::refuse("is tested", now_());
-    return now_().where->test(now_());
-  }
-  void acquire() {
     if (now_().idle()) detail::refuse("is acquired", now_());
     now_().where->acquire(now_());
   }
-  /// Posts the next request, of the same kind, and gives the lock back. *Throws*: usage_error if it is not
-  /// held.
+  /// Gives the lock back; an iterative handle posts its next request, of the same kind, before. *Throws*:
+  /// usage_error if the lock is not held.
   void release() {
     detail::request& r = now_();
     detail::need_granted(r, "is released");
-    turn_ ^= 1u;
-    r.where->pass_on(r, now_());
+    if constexpr (Iterative) {
+      turn_ ^= 1u;
+      r.where->pass_on(r, now_());
+    } else {
+      r.where->release(r);
+    }
   }
-  /// Gives up all turns: withdraws the request, or gives the lock back without another one.
+  /// Withdraws the request, or gives the lock back without another one; does nothing if there is neither.
   void cancel() noexcept {
     if (!now_().idle()) now_().where->withdraw(now_());
   }
+  /// The value. *Throws*: usage_error if the lock is not held; for write() also if it is held for reading.
   const T& read() const {
     detail::need_granted(now_(), "is read through");
     return where_->get();
@@ -146,10 +98,15 @@ class iterative_handle {
     where_ = &where;
   }
 
-  detail::request request_[2];
+  detail::request request_[Iterative ? 2 : 1];
   unsigned turn_ = 0;
   location<T>* where_ = nullptr;
 };
+
+template <class T>
+using handle = basic_handle<T, false>;
+template <class T>
+using iterative_handle = basic_handle<T, true>;
 
 /// A scope in which the lock of a handle is held. An exception that leaves it lets the handle give up its
 /// turns, so that nobody waits for them.

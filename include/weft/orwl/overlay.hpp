@@ -131,17 +131,17 @@ class basic_overlay {
   /// Brings the overlay to the canonical form of the papers, in which every task writes one location and
   /// every location has one writer: adds private copies of locations, and helper tasks, behind the others,
   /// that copy. Tasks that wrote a location which others read exclude their readers no more. Neighbours in
-  /// the new overlay are at most one iteration apart, so those in the old one at most two or three. `place`:
-  /// as in schedule(); the queues keep that order for good. *Requires*: the last task was declared. *Throws*:
+  /// the new overlay are at most one iteration apart; those in the old one may be farther. `place`: as in
+  /// schedule(); the queues keep that order for good. *Requires*: the last task was declared. *Throws*:
   /// usage_error if a value that has to be copied cannot be, or if it was done before; what copying throws;
   /// then only destroy it.
   void make_canonical(std::span<const int> place) {
     if (canonical_) throw usage_error("weft: this overlay was made canonical before");
+    const std::vector<std::uint32_t> ranks = ranks_(place);
+    number_locations_();
     canonical_ = true;
     scheduled_ = false;
-    number_locations_();
-    where_.clear();  // from now on claims are numbered as they are made
-    detail::canonical_form<>(tasks_, claims_, locations_, owned_, at_start_).make(ranks_(place));
+    detail::canonical_form<>(tasks_, claims_, locations_, owned_, at_start_).make(ranks);
   }
   void make_canonical() { make_canonical(std::vector<int>(tasks_.size(), 0)); }
   /// Whether it has that form.
@@ -228,7 +228,7 @@ class basic_overlay {
   }
   /// Numbers the locations of the claims, in the order in which they were named first.
   void number_locations_() {
-    if (canonical_ && where_.empty()) return;
+    if (canonical_) return;  // they are numbered for good
     std::vector<std::uint32_t> by_location(where_.size()), first(where_.size());
     std::iota(by_location.begin(), by_location.end(), 0u);
     std::sort(by_location.begin(), by_location.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -334,7 +334,7 @@ class basic_overlay {
 
   std::vector<detail::declared> tasks_;
   std::vector<detail::claim> claims_;
-  std::vector<detail::any_location*> where_;  // of the claims, until the overlay is canonical
+  std::vector<detail::any_location*> where_;  // of the claims as they were declared
   std::vector<detail::any_location*> locations_;
   std::vector<std::unique_ptr<detail::any_location>> owned_;  // of the canonical form
   std::vector<detail::copying> at_start_;                     // of each run
