@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSL-1.0
+// A file of small records, written one behind the other, whose durable writes touch nothing but their own
+// block.
+#pragma once
+
+#include <weft/io/file.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace weft::io {
+
+/// A file that nobody else writes (create_locked), with steps of zeros ahead of the records as soon as one
+/// has to be durable: a record then overwrites bytes which the file system knows already, and the device sees
+/// one write instead of a write and a transaction. *Throws*: as file. *Thread safety*: one thread at a time.
+class journal {
+ public:
+  explicit journal(const std::string& path, bool overwrite) : file_(file::create_locked(path, overwrite)) {}
+
+  /// Writes a record. A failed put may be repeated.
+  void put(const void* record, std::size_t size, std::uint64_t offset) {
+    if (ahead_) zero_up_to_(offset + size);
+    file_.write_at(record, size, offset);
+  }
+
+  /// All puts so far are on the device on return, and the file's name is.
+  void make_durable() {
+    if (ahead_) return file_.sync_data();
+    file_.sync();
+    sync_directory_of(file_.path());
+    zeroed_ = file_.size();
+    ahead_ = true;
+  }
+
+  /// Ends the file at `size`: without the zeros ahead.
+  void cut(std::uint64_t size) {
+    file_.resize(size);
+    zeroed_ = size;
+  }
+
+  void close() { file_.close(); }
+  const std::string& path() const noexcept { return file_.path(); }
+
+ private:
+  void zero_up_to_(std::uint64_t end) {
+    constexpr std::size_t part = 4096;
+    constexpr std::size_t parts = 16;
+    static constexpr std::array<char, part> zeros{};
+    if (end <= zeroed_) return;
+    iovec step[parts];
+    for (iovec& each : step) each = {const_cast<char*>(zeros.data()), part};
+    while (zeroed_ < end) {
+      file_.write_at(step, zeroed_);
+      zeroed_ += part * parts;
+    }
+  }
+
+  file file_;
+  std::uint64_t zeroed_ = 0;  ///< where the zeros end that were written ahead
+  bool ahead_ = false;
+};
+
+}  // namespace weft::io
