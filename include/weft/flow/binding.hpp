@@ -290,10 +290,18 @@ struct reduce_binding<Parameter, weak_reduce<T, Op>>
     : std::conditional_t<right_of<Parameter>::held == grade::reduce && !right_of<Parameter>::weak,
                          reduce_binding_to<Parameter, T, Op>, weak_reduce_binding<Parameter, T, Op>> {};
 
+/// Bindings that higher rooms make: specialised by the type of the argument, with a member `type`. Such a
+/// binding may have `defer(kept&, closure&)`, which makes what the closure keeps, and `begin_run(kept&)`.
+template <class Parameter, class Argument>
+struct special_binding;
+
 template <class Parameter, class Argument>
 constexpr auto choose_binding() {
   using given = right_of<Argument>;
-  if constexpr (list_of_rights<Argument>)
+  using special = special_binding<Parameter, std::remove_cvref_t<Argument>>;
+  if constexpr (requires { typename special::type; })
+    return std::type_identity<typename special::type>();
+  else if constexpr (list_of_rights<Argument>)
     return std::type_identity<list_binding<Parameter, Argument>>();
   else if constexpr (given::held == grade::none)
     return std::type_identity<value_binding<Parameter, Argument>>();

@@ -94,6 +94,7 @@ class runtime {
 #if WEFT_CHECKED
     flow::check_rights<Bindings...>(sched::task_options{}.name, kept...);
 #endif
+    (begin_run_<Bindings>(kept), ...);
     if constexpr (std::is_void_v<R>) {
       start_and_wait_<closure>(options, callable(std::forward<F>(f)), std::move(kept)...);
     } else {
@@ -106,6 +107,11 @@ class runtime {
       start_and_wait_<keeper>(options, std::move(keep), std::move(kept)...);
       return R(*std::move(value));
     }
+  }
+
+  template <class Binding>
+  static void begin_run_([[maybe_unused]] typename Binding::kept& kept) {
+    if constexpr (requires { Binding::begin_run(kept); }) Binding::begin_run(kept);
   }
 
   template <class Closure, class F, class... Kept>

@@ -57,6 +57,11 @@ WEFT_ALWAYS_INLINE decltype(auto) call_with(F&& f, Kept&&... kept) {
 template <class F, class... Bindings>
 using called = std::invoke_result_t<F, passed<Bindings>...>;
 
+/// Whether what a closure keeps for an argument is made by the binding.
+template <class Binding>
+concept defers_specially =
+    requires(typename Binding::kept& k, const sched::closure& c) { Binding::defer(k, c); };
+
 /// Stands in the payload for an argument whose address is among the objects.
 template <std::size_t>
 struct among_objects {};
@@ -80,7 +85,8 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
 
  public:
   static constexpr bool nothrow = std::is_nothrow_move_constructible_v<F> &&
-                                  (std::is_nothrow_move_constructible_v<typename Bindings::kept> && ...);
+                                  (std::is_nothrow_move_constructible_v<typename Bindings::kept> && ...) &&
+                                  !(defers_specially<Bindings> || ...);
 
   /// *Throws*: what moving the callable and the arguments throws.
   task(F&& f, result<R> r, const sched::task_options* options,
@@ -104,9 +110,11 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
     return sum;
   }
   template <std::size_t N, class K>
-  static decltype(auto) in_payload(K& kept) noexcept {
+  decltype(auto) in_payload(K& kept) noexcept(!defers_specially<nth_binding<N>>) {
     if constexpr (nth_binding<N>::access)
       return among_objects<N>{};
+    else if constexpr (defers_specially<nth_binding<N>>)
+      return nth_binding<N>::defer(kept, *this);
     else
       return std::move(kept);
   }

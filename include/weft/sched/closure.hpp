@@ -40,6 +40,7 @@ struct descriptor {
   void (*fold)(closure&, std::uint32_t part) = nullptr;
   /// For each of the objects: how to rename it for this task; or null. Null: none of them is renamed.
   const version_kind* const* kinds = nullptr;
+  bool fence = false;  ///< starts when all tasks before it in its frame have ended (fence.hpp); local
 };
 
 /// created: nobody started it. stolen: a thief runs it. awaited: a thief runs it and a strand waits for that.

@@ -4,6 +4,7 @@
 
 #include <weft/base/contract.hpp>
 #include <weft/base/spin.hpp>
+#include <weft/sched/graph_fences.hpp>
 #include <weft/sched/graph_replay.hpp>
 #include <weft/sched/pace.hpp>
 #include <weft/sched/ready_list.hpp>
@@ -117,9 +118,8 @@ class graph {
   /// *Returns*: the most urgent ready node that a thief may run, null if there is none.
   graph_node* take() noexcept {
     while (graph_node* n = ready_.front()) {
-      if (must_drop(*n)) return nullptr;
-      ready_.pop_front();
-      if (claim(*n)) return n;
+      if (must_drop(*n)) break;
+      if (claim(*ready_.pop_front())) return n;
     }
     return nullptr;
   }
@@ -127,14 +127,8 @@ class graph {
   graph_node* take_for_owner() noexcept {
     if (unended_ == 0) begin_anew();
     for (;;) {
-      graph_node* const r = ready_.front();
-      graph_node* const l = local_.front();
-      const bool local = l != nullptr && (r == nullptr || l->priority > r->priority ||
-                                          (l->priority == r->priority && l->index < r->index));
-      graph_node* const n = local ? l : r;
-      if (n == nullptr) return nullptr;
-      (local ? local_ : ready_).pop_front();
-      if (claim(*n)) return n;
+      graph_node* const n = more_urgent(ready_, local_).pop_front();
+      if (n == nullptr || claim(*n)) return n;
     }
   }
   /// Gives back a node that was taken and not begun.
@@ -254,6 +248,7 @@ class graph {
   /// Forgets all nodes and objects. *Requires*: all nodes have ended.
   void forget() noexcept {
     order_.clear();
+    fences_.clear();
     replay_.forget();
     stuck_ = false;
   }
@@ -335,9 +330,11 @@ class graph {
     const task_options& o = c.what->options(c);
     const int priority = o.priority != 0 ? o.priority : base_priority_;
     (c.local ? local_ : ready_).expect(priority);
+    if (c.what->fence) fences_.expect();
     const graph_node made{.task = &c, .index = next_index_, .priority = priority, .running = running};
     graph_node& n = replay_.on() ? replay_.add(order_, made) : order_.add(made);
     ++next_index_;
+    if (c.what->fence && !running) fences_.add(n, unended_);
     ++unended_;
     if (!running && n.waits == 0) make_ready(n);
     return n;
@@ -348,6 +345,7 @@ class graph {
   void release(graph_node& n) noexcept {
     n.ended = true;
     if (n.task != nullptr) --unended_;
+    if (graph_node* const f = fences_.end(n)) make_ready(*f);
     for (graph_edge* e = n.out; e != nullptr; e = e->next) {
       graph_node& w = *e->to;
       if (--w.waits != 0 || w.running) continue;
@@ -394,6 +392,7 @@ class graph {
   std::vector<graph_node*> foreign_;  // of closures that were stolen before the frame was promoted
   graph_node last_resort_{.task = nullptr, .index = 0};
   graph_order order_;
+  graph_fences fences_;
   graph_replay replay_;
 };
 

@@ -282,6 +282,7 @@ inline void drain_children(strand& s) {
   const leftovers::body left = s.left.put_aside();
   recorded_call* const recorded = std::exchange(s.recorded, nullptr);
   s.inline_name = nullptr;
+  ++s.drains;
   drain(s, floor, false);
   s.recorded = recorded;
   s.inline_name = name;

@@ -34,14 +34,16 @@ class ready_list {
     while (levels_[i].first == nullptr) ++i;
     return levels_[i].first;
   }
-  /// *Requires*: it is not empty.
-  void pop_front() noexcept {
+  /// Takes it out.
+  graph_node* pop_front() noexcept {
+    if (size_ == 0) return nullptr;
     std::size_t i = 0;
     while (levels_[i].first == nullptr) ++i;
     level& l = levels_[i];
-    l.first = l.first->next;
+    graph_node* const n = std::exchange(l.first, l.first->next);
     if (l.first == nullptr) l.last = nullptr;
     --size_;
+    return n;
   }
   std::size_t size() const noexcept { return size_; }
   /// How many different priorities were expected.
@@ -69,5 +71,14 @@ class ready_list {
   std::vector<level> levels_;  // most urgent first
   std::size_t size_ = 0;
 };
+
+/// The list whose first node comes first; nodes of two lists are told apart by their place in reference
+/// order.
+inline ready_list& more_urgent(ready_list& a, ready_list& b) noexcept {
+  const graph_node* const x = a.front();
+  const graph_node* const y = b.front();
+  if (x == nullptr || y == nullptr) return x != nullptr ? a : b;
+  return y->priority > x->priority || (y->priority == x->priority && y->index < x->index) ? b : a;
+}
 
 }  // namespace weft::sched

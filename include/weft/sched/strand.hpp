@@ -96,8 +96,10 @@ struct alignas(64) strand {
   frame* top = nullptr;    ///< the innermost frame; equal to floor if the running body has deferred nothing
   arena closures;
   worker* executor = nullptr;
-  std::uint32_t live = 0;      ///< closures in its frames
-  std::uint32_t cap = 0;       ///< how many of them there may be before fork runs some
+  std::uint32_t drains =
+      0;                   ///< counts: a running body has run its children to their end, or a new life begins
+  std::uint32_t live = 0;  ///< closures in its frames
+  std::uint32_t cap = 0;   ///< how many of them there may be before fork runs some
   std::uint64_t deferred = 0;  ///< closures of popped frames since the worker last counted them
   leftovers left;  ///< of the running body; if any, tasks run inside fork clean up behind themselves
   const char* inline_name = nullptr;       ///< name of the innermost named task that runs inside fork

@@ -89,6 +89,7 @@ inline void worker::begin(strand& s) noexcept {
   s.wanted_surplus = home_->wanted_surplus;
   s.cap = home_->options.cap;
   s.live = 0;
+  ++s.drains;  // whatever somebody remembers of its frames is over
   s.surplus = 0;
   s.left_alone.end();
   s.taken.store(0, base::memory_order_relaxed);  // no thief can be inside

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: BSL-1.0
+// Append streams: parallel output whose bytes are those of the serial program.
+#pragma once
+
+#include <weft/stream/append_file.hpp>

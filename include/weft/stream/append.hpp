@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSL-1.0
+// The right to append to a stream, as a task's parameter; and how fork gives a task its place in the stream.
+#pragma once
+
+#include <weft/flow/binding.hpp>
+#include <weft/stream/core.hpp>
+#include <weft/stream/face.hpp>
+
+#include <span>
+#include <string_view>
+
+namespace weft {
+
+class append;
+class append_file;
+class append_sink;
+
+namespace stream {
+
+/// What one task has of a stream: a node of its own if it was deferred, else that of the task around it.
+/// *Thread safety*: for whoever has the task.
+class seat {
+ public:
+  explicit seat(core& of, node& at) noexcept : of_(&of), at_(&at) {}
+  seat(seat&& other) noexcept
+      : of_(std::exchange(other.of_, nullptr)),
+        at_(other.at_),
+        exceptions_(other.exceptions_),
+        deferred_(other.deferred_),
+        begun_(other.begun_) {}
+  seat& operator=(seat&&) = delete;
+  ~seat() {
+    if (of_ == nullptr) return;
+    face_.reset();
+    if (deferred_ && begun_)
+      of_->end_body(*at_, std::uncaught_exceptions() <= exceptions_);
+    else if (deferred_)
+      of_->drop(*at_);
+    else if (!begun_ && std::uncaught_exceptions() <= exceptions_)
+      of_->cut(*at_);
+  }
+
+  core& of() const noexcept { return *of_; }
+  node& at() const noexcept { return *at_; }
+  /// The task is being deferred. *Throws*: std::bad_alloc; what placing bytes has met.
+  seat defer(const sched::closure& c) && {
+    seat own(std::move(*this));
+    if (own.deferred_) return own;  // the first task of a run
+    seat deferred(*own.of_, own.of_->begin_child(*own.at_, c));
+    deferred.deferred_ = true;
+    own.of_ = nullptr;
+    return deferred;
+  }
+  /// The task is the first one of a run.
+  void begin_run() {
+    at_ = &of_->begin_run(*at_);
+    deferred_ = true;
+  }
+  /// Its body is called now.
+  void begin() noexcept {
+    exceptions_ = std::uncaught_exceptions();
+    begun_ = true;
+    if (deferred_) of_->begin_body(*at_);
+  }
+  void write(const void* bytes, std::size_t size) { of_->write(*at_, bytes, size); }
+  std::ostream& text() {
+    if (face_ == nullptr) face_ = std::make_unique<face>(&write_, this);
+    return *face_;
+  }
+
+ private:
+  static void write_(void* self, const char* text, std::size_t size) {
+    static_cast<seat*>(self)->write(text, size);
+  }
+
+  core* of_;
+  node* at_;
+  std::unique_ptr<face> face_;
+  int exceptions_ = std::uncaught_exceptions();
+  bool deferred_ = false;
+  bool begun_ = false;
+};
+
+/// Opens the handles for this room.
+struct key {
+  template <class Handle>
+  static seat& seat_of(const Handle& h) noexcept {
+    return *h.seat_;
+  }
+  static append make(seat& s) noexcept;
+};
+
+}  // namespace stream
+
+/// What a function given to append::finalise appends with.
+class append_tail {
+ public:
+  explicit append_tail(stream::core& of) noexcept : of_(&of) {}
+  /// Bytes of the stream before this place, those written by this function included.
+  std::uint64_t position() const noexcept { return of_->known(); }
+  /// Appends bytes. *Throws*: std::bad_alloc; what placing bytes has met.
+  void write(std::span<const std::byte> bytes) { of_->append_known(bytes.data(), bytes.size()); }
+  void write(std::string_view text) { of_->append_known(text.data(), text.size()); }
+
+ private:
+  stream::core* of_;
+};
+
+/// The right to append to a stream: a task's parameter. What a task appends stands, in the stream, where the
+/// serial program (every fork read as a call) would have written it, whoever runs the task and whenever.
+/// As an argument: an append_file, an append_sink, or a right that the forking task holds. It may be copied
+/// within the task, and ends with its body. *Thread safety*: one thread at a time, as the task.
+/// *Example*: `void leaf(int i, weft::append out) { out.write(name(i)); }`, and
+/// `weft::fork(leaf, 3, out);` *Source*: serial-append of PLIO; here the place belongs to the task.
+class append {
+ public:
+  /// Appends bytes. *Throws*: std::system_error if bytes of the stream could not be placed; weft::error if
+  /// the stream was destroyed; std::bad_alloc. *Suspends*: if the sink is behind. *Cost*: that of the copy;
+  /// no atomic operation but loads and stores, and a call of the layout for every full buffer.
+  void write(std::span<const std::byte> bytes) const { write_(bytes.data(), bytes.size()); }
+  void write(std::string_view text) const { write_(text.data(), text.size()); }
+  /// The same as an output stream, which belongs to the task: it begins without any format flags set, and
+  /// throws what write() throws.
+  std::ostream& stream() const {
+    [[maybe_unused]] const sched::races::unseen library;
+    return seat_->text();
+  }
+  /// Keeps `f` and calls it as `f(append_tail&)` when everything before this place of the stream is known: in
+  /// the order of the stream, one at a time, on whatever worker comes by. What it appends stands here. It is
+  /// destroyed without a call where an earlier exception makes it moot. *Requires*: f does not wait, and does
+  /// not use this stream otherwise; what it throws fails the stream. *Throws*: as write(); what moving f
+  /// throws.
+  template <class F>
+  void finalise(F&& f) const {
+    [[maybe_unused]] const sched::races::unseen library;
+    using hook = hook_of<std::decay_t<F>>;
+    seat_->of().template hook<hook>(seat_->at(), std::forward<F>(f));
+  }
+
+ private:
+  friend struct stream::key;
+  template <class F>
+  struct hook_of final : stream::hook_element {
+    explicit hook_of(F f) : hook_element(&call_), f_(std::move(f)) {}
+    static void call_(stream::hook_element& h, stream::core* of) {
+      auto& self = static_cast<hook_of&>(h);
+      const std::unique_ptr<F, destroyer> at_end(&self.f_);
+      if (of == nullptr) return;
+      append_tail tail(*of);
+      self.f_(tail);
+    }
+    struct destroyer {
+      void operator()(F* f) const noexcept { std::destroy_at(f); }
+    };
+    union {
+      F f_;
+    };
+    ~hook_of() {}
+  };
+
+  explicit append(stream::seat& s) noexcept : seat_(&s) {}
+  void write_(const void* bytes, std::size_t size) const {
+    [[maybe_unused]] const sched::races::unseen library;
+    seat_->write(bytes, size);
+  }
+  stream::seat* seat_;
+};
+
+inline append stream::key::make(seat& s) noexcept { return append(s); }
+
+namespace flow {
+
+/// An argument that is a stream, or the right to append to one.
+template <class Parameter, class Argument>
+struct append_binding {
+  static_assert(
+      std::is_same_v<Parameter, append> || std::is_same_v<Parameter, undeclared>,
+      "weft: a task that is given a stream gets the right to append to it; declare the parameter as "
+      "weft::append");
+  static constexpr bool access = false, strong = false, weak = false, more = false, plain = true,
+                        lasting = true;
+  static constexpr std::uint32_t parts = 0;
+  using kept = stream::seat;
+  static constexpr access_mode mode = access_mode::read;  // not used
+
+  static kept keep(const std::remove_cvref_t<Argument>& a) noexcept {
+    const stream::seat& s = stream::key::seat_of(a);
+    return stream::seat(s.of(), s.at());
+  }
+  static kept defer(kept& k, const sched::closure& c) { return std::move(k).defer(c); }
+  static void begin_run(kept& k) { k.begin_run(); }
+  static append pass(kept& k) noexcept {
+    k.begin();
+    return stream::key::make(k);
+  }
+};
+
+template <class Parameter>
+struct special_binding<Parameter, append> {
+  using type = append_binding<Parameter, append>;
+};
+template <class Parameter>
+struct special_binding<Parameter, append_file> {
+  using type = append_binding<Parameter, append_file>;
+};
+template <class Parameter>
+struct special_binding<Parameter, append_sink> {
+  using type = append_binding<Parameter, append_sink>;
+};
+
+}  // namespace flow
+}  // namespace weft

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSL-1.0
+// An append stream behind its handles: what the executors of tasks do, each in its own part of the tree.
+#pragma once
+
+#include <weft/base/error.hpp>
+#include <weft/stream/frontier.hpp>
+#include <weft/stream/lanes.hpp>
+
+#include <cstring>
+#include <exception>
+#include <string>
+
+namespace weft::stream {
+
+/// The state that the handles and tasks of one stream share.
+///
+/// *Thread safety*: each member with a node is for the executor of that node; see node, frontier and lane for
+/// the rest.
+class core {
+ public:
+  core(std::string name, std::unique_ptr<placer> layout, std::size_t block_size, std::size_t budget,
+       std::string scratch)
+      : name_(std::move(name)),
+        layout_(std::move(layout)),
+        pool_(block_size),
+        lanes_(pool_, *layout_, budget, std::move(scratch)),
+        frontier_(*this, root_, pool_, *layout_, lanes_) {
+    root_.body.watch();  // the frontier begins there
+  }
+  core(const core&) = delete;
+  core& operator=(const core&) = delete;
+
+  const std::string& name() const noexcept { return name_; }
+  node& root() noexcept { return root_; }
+  placer& layout() noexcept { return *layout_; }
+
+  /// Appends bytes at the end of what the node's task has appended so far. *Throws*: what placing bytes has
+  /// met first; std::bad_alloc.
+  void write(node& n, const void* bytes, std::size_t size) {
+    sched::strand& s = sched::current();
+    lane& l = enter_(n, s);
+    const auto* from = static_cast<const std::byte*>(bytes);
+    if (n.growing != nullptr && n.growing->in == l.current && n.growing->end == l.current->used &&
+        size <= pool_.block_size() - l.current->used) [[likely]] {
+      std::memcpy(l.current->bytes.get() + l.current->used, from, size);
+      n.growing->end = l.current->used += size;
+      return;
+    }
+    write_slowly_(n, l, from, size);
+  }
+  /// Reserves the place of a task that is being deferred; `c`: its closure, not linked yet.
+  node& begin_child(node& parent, const sched::closure& c) {
+    sched::strand& s = sched::current();
+    lane& l = enter_(parent, s);
+    node& n = *::new (lanes_.record(l, sizeof(node))) node(&parent, false);
+    push_(parent, n);
+    parent.seen = {&s, &c.next, s.drains};
+    return n;
+  }
+  /// Reserves the place of a run.
+  node& begin_run(node& parent) {
+    lane& l = enter_(parent, sched::current());
+    node& n = *::new (lanes_.record(l, sizeof(node))) node(&parent, true);
+    push_(parent, n);
+    return n;
+  }
+  /// The body of a deferred task begins.
+  void begin_body(node& n) noexcept { n.seen = fork_mark::now(sched::current()); }
+  /// It has returned, or thrown.
+  void end_body(node& n, bool well) noexcept {
+    try {
+      sched::strand& s = sched::current();
+      if (fork_mark::now(s) != n.seen) account_(n, s);
+    } catch (...) {
+      frontier_.fail(std::current_exception());
+      well = false;
+    }
+    seal_(n);
+    end_(n, well);
+  }
+  /// A deferred task will never begin.
+  void drop(node& n) noexcept { end_(n, false); }
+  /// A task was dropped inside fork: nothing that comes next counts.
+  void cut(node& n) noexcept {
+    try {
+      if (push_fence_(n, sched::current()).tasks.end(false)) frontier_.advance(nullptr);
+    } catch (...) {
+      frontier_.fail(std::current_exception());
+    }
+  }
+  /// Appends what `f` will append when everything before is known.
+  template <class Hook, class F>
+  void hook(node& n, F&& f) {
+    static_assert(sizeof(Hook) <= chunk::size / 4 && alignof(Hook) <= 16,
+                  "weft: the function given to finalise is too large; keep what it needs behind a pointer");
+    sched::strand& s = sched::current();
+    lane& l = enter_(n, s);
+    void* const place = lanes_.record(l, sizeof(Hook));
+    push_(n, *::new (place) Hook(std::forward<F>(f)));
+  }
+  /// Places what is known, if the node's task is the one that the frontier waits for.
+  void place_now(node& n) noexcept {
+    seal_(n);
+    if (n.body.state() == gate_state::watched) frontier_.advance(&n);
+  }
+
+  /// Places everything and publishes the stream. *Throws*: weft::error if tasks append; what placing bytes
+  /// has met first.
+  void close() {
+    settle_();
+    if (!frontier_.failed()) {
+      try {
+        lanes_.file_all();
+        layout_->finish();
+      } catch (...) {
+        frontier_.fail(std::current_exception());
+      }
+    }
+    frontier_.rethrow_failure();
+  }
+  /// The handle ends. The stream ends with it, or with its last task.
+  static void end_handle(core* c) noexcept {
+    c->orphan_.store(true, base::memory_order_relaxed);  // tasks are only told to stop
+    if (c->root_.body.state() == gate_state::watched) {
+      c->place_now(c->root_);
+      c->frontier_.place_batch();
+    }
+    if (c->root_.body.end(true)) c->end_orphan();
+  }
+  /// The frontier has passed the end of a stream without handle.
+  void end_orphan() noexcept {
+    layout_->give_up();
+    delete this;
+  }
+  /// For a hook that is being called: bytes before its place, and more bytes there.
+  std::uint64_t known() const noexcept { return frontier_.position(); }
+  void append_known(const void* bytes, std::size_t size) {
+    frontier_.rethrow_failure();
+    frontier_.append(static_cast<const std::byte*>(bytes), size);
+  }
+  /// Bytes that were written to scratch files for lack of memory.
+  std::uint64_t spilled() const noexcept { return lanes_.spilled(); }
+  /// Bytes placed so far. *Requires*: no task appends.
+  std::uint64_t placed() {
+    settle_();
+    return frontier_.position();
+  }
+
+ private:
+  ~core() = default;
+
+  /// Makes sure that everything before is accounted for. *Returns*: the lane to write in.
+  WEFT_ALWAYS_INLINE lane& enter_(node& n, sched::strand& s) {
+    if (fork_mark::now(s) != n.seen || frontier_.failed() || orphan_.load(base::memory_order_relaxed))
+        [[unlikely]]
+      enter_slowly_(n, s);
+    if (s.executor == n.worker && n.lane != nullptr) [[likely]]
+      return *n.lane;
+    n.growing = nullptr;
+    n.worker = s.executor;
+    n.lane = &lanes_.of(s.executor);
+    return *n.lane;
+  }
+  WEFT_NOINLINE void enter_slowly_(node& n, sched::strand& s) {
+    frontier_.rethrow_failure();
+    if (orphan_.load(base::memory_order_relaxed))
+      throw error("weft: the append stream '" + name_ + "' was destroyed while tasks append to it");
+    account_(n, s);
+  }
+  /// Closures that the body has forked since append nothing: what comes next counts only if they end well.
+  /// And what comes after a sync counts in any case.
+  void account_(node& n, sched::strand& s) {
+    const fork_mark now = fork_mark::now(s);
+    if (now == n.seen) return;
+    const bool waited = now.who != n.seen.who || now.drains != n.seen.drains ||
+                        (now.link == nullptr && n.seen.link != nullptr);
+    if (waited && n.last != nullptr)
+      push_(n, *::new (lanes_.record(lanes_.of(s.executor), sizeof(element))) element(element_kind::anew));
+    if (now.link != nullptr && (waited || now.link != n.seen.link)) {
+      fence_element& f = push_fence_(n, s);
+      try {
+        sched::put_fence(s, f);
+      } catch (...) {
+        if (f.tasks.end(false)) frontier_.advance(nullptr);
+        throw;
+      }
+    }
+    n.seen = fork_mark::now(s);
+  }
+  fence_element& push_fence_(node& n, sched::strand& s) {
+    static constexpr auto passed = [](sched::fence_listener& l) {
+      auto& f = static_cast<fence_element&>(l);
+      core& of = *f.of;
+      if (f.tasks.end(true)) of.frontier_.advance(nullptr);
+    };
+    static constexpr auto dropped = [](sched::fence_listener& l) noexcept {
+      auto& f = static_cast<fence_element&>(l);
+      core& of = *f.of;
+      if (f.tasks.end(false)) of.frontier_.advance(nullptr);
+    };
+    void* const place = lanes_.record(lanes_.of(s.executor), sizeof(fence_element));
+    auto& f = *::new (place) fence_element(*this, {passed, dropped});
+    push_(n, f);
+    return f;
+  }
+  /// Puts an element at the end of the node's list.
+  void push_(node& n, element& e) noexcept {
+    seal_(n);
+    // Release publishes the element, and that the one before it grows no more.
+    (n.last != nullptr ? n.last->next : n.first).store(&e, base::memory_order_release);
+    n.last = &e;
+  }
+  /// The last extent grows no more.
+  void seal_(node& n) noexcept {
+    if (n.growing != nullptr && layout_->files_blocks()) lanes_.seal(*n.growing);
+    n.growing = nullptr;
+  }
+  void end_(node& n, bool well) noexcept {
+    if (n.body.end(well)) frontier_.advance(nullptr);
+  }
+  WEFT_NOINLINE void write_slowly_(node& n, lane& l, const std::byte* from, std::size_t size) {
+    while (size != 0) {
+      if (l.current == nullptr || l.current->used == pool_.block_size()) {
+        seal_(n);
+        if (n.body.state() == gate_state::watched) {
+          frontier_.advance(&n);
+          if (n.body.state() == gate_state::watched) frontier_.place_batch();
+        }
+        lanes_.renew(l);
+      }
+      block& b = *l.current;
+      if (n.growing == nullptr || n.growing->in != &b || n.growing->end != b.used) {
+        auto& e = *::new (lanes_.record(l, sizeof(extent))) extent(b, b.used);
+        push_(n, e);
+        n.growing = &e;
+        ++b.extents;
+      }
+      const std::size_t part = std::min(size, pool_.block_size() - b.used);
+      std::memcpy(b.bytes.get() + b.used, from, part);
+      n.growing->end = b.used += part;
+      from += part;
+      size -= part;
+    }
+  }
+  /// Lets the frontier come to the end. *Throws*: weft::error if tasks append.
+  void settle_() {
+    sched::strand& s = sched::current();
+    account_(root_, s);
+    place_now(root_);
+    if (root_.body.state() != gate_state::watched)
+      throw error("weft: the append stream '" + name_ +
+                  "' was closed or read while tasks append to it; wait for them with sync() or run() first");
+    frontier_.place_batch();
+  }
+
+  const std::string name_;
+  const std::unique_ptr<placer> layout_;
+  memory_pool pool_;
+  node root_{nullptr, false};
+  lane_table lanes_;
+  frontier frontier_;
+  base::atomic<bool> orphan_{false};
+};
+
+inline void frontier::end_() noexcept { of_.end_orphan(); }
+
+}  // namespace weft::stream

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSL-1.0
+// The lanes of a stream: what each worker appends to, alone, and where it goes when memory is short.
+#pragma once
+
+#include <weft/io/crc32c.hpp>
+#include <weft/io/file.hpp>
+#include <weft/stream/placer.hpp>
+#include <weft/stream/tree.hpp>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace weft::stream {
+
+/// What one worker uses to append to a stream. *Thread safety*: for the task that the worker executes.
+struct lane {
+  const sched::worker* of = nullptr;  ///< constant once the lane is published
+  std::uint32_t number = 0;
+  block* current = nullptr;
+  chunk* records = nullptr;
+  io::file scratch;
+  std::uint64_t scratch_size = 0;
+};
+
+/// The lanes of a stream. *Thread safety*: `of` any thread; members with a lane as said there.
+class lane_table {
+ public:
+  lane_table(memory_pool& pool, placer& layout, std::size_t budget, std::string scratch)
+      : pool_(pool), layout_(layout), budget_(budget), scratch_(std::move(scratch)) {}
+  lane_table(const lane_table&) = delete;
+  lane_table& operator=(const lane_table&) = delete;
+  ~lane_table() {
+    for (auto& l : all_) {
+      if (l->current != nullptr) leave_block_(*l);
+      if (l->records != nullptr) leave_chunk_(*l);
+    }
+  }
+
+  /// The lane of a worker; null: of threads that are none. *Throws*: std::bad_alloc.
+  lane& of(const sched::worker* w) {
+    const std::size_t start = (reinterpret_cast<std::uintptr_t>(w) >> 6) % places;
+    for (std::size_t i = start;; i = (i + 1) % places) {
+      lane* const l = table_[i].load(base::memory_order_acquire);  // pairs with add_
+      if (l == nullptr) return add_(w, start);
+      if (l->of == w) return *l;
+    }
+  }
+  /// Memory for a record. *Throws*: std::bad_alloc.
+  void* record(lane& l, std::size_t size) {
+    size = (size + 15) / 16 * 16;
+    if (l.records == nullptr || chunk::size - l.records->used < size) {
+      chunk* const fresh = pool_.take_chunk();
+      if (l.records != nullptr) leave_chunk_(l);
+      l.records = fresh;
+    }
+    chunk& c = *l.records;
+    void* const place = reinterpret_cast<std::byte*>(&c) + c.used;
+    c.used += size;
+    ++c.records;
+    return place;
+  }
+  /// Gives the lane an empty block for its full one, which is written to a file where the layout or the lack
+  /// of memory says so. *Throws*: std::system_error, std::bad_alloc.
+  void renew(lane& l) {
+    if (block* const b = l.current) {
+      const bool files = layout_.files_blocks();
+      if (files) layout_.file_block(*b);
+      if (b->users.load(base::memory_order_acquire) == -b->extents) {  // all of it has been placed
+        b->users.store(0, base::memory_order_relaxed);
+        b->extents = 0;
+        b->used = 0;
+        if (files) layout_.begin_block(l.number, *b);
+        return;
+      }
+      if (files)
+        pool_.give_back_bytes(*b);
+      else if (pool_.in_use() + pool_.block_size() > budget_)
+        spill_(l, *b);
+      leave_block_(l);
+    }
+    block* const fresh = pool_.take_block();
+    if (layout_.files_blocks()) layout_.begin_block(l.number, *fresh);
+    l.current = fresh;
+  }
+  /// A lane of its own for whoever has the frontier. *Throws*: std::bad_alloc.
+  lane& extra() {
+    const std::lock_guard hold(door_);
+    return make_();
+  }
+  /// An extent grows no more: notes its checksum.
+  void seal(extent& e) const noexcept { e.crc = io::crc32c(e.in->bytes.get() + e.begin, e.end - e.begin); }
+  /// Writes what is left in the lanes of a stream whose blocks are filed. *Requires*: no task appends.
+  void file_all() {
+    if (!layout_.files_blocks()) return;
+    for (auto& l : all_)
+      if (l->current != nullptr) {
+        layout_.file_block(*l->current);
+        leave_block_(*l);
+      }
+  }
+  /// Whether the content of a block could be held in memory; else it is in a file. By whoever has the
+  /// frontier.
+  static bool hold(block& b) noexcept {
+    if (b.holds++ != 0) return true;
+    for (base::backoff wait;; wait.wait()) {
+      residence r = residence::memory;
+      // Acquire pairs with spill_.
+      if (b.where.compare_exchange_strong(r, residence::held, base::memory_order_acquire)) return true;
+      if (r == residence::file) {
+        --b.holds;
+        return false;
+      }
+    }
+  }
+  static void let_go(block& b, std::uint32_t holds) noexcept {
+    if ((b.holds -= holds) == 0)
+      b.where.store(residence::memory, base::memory_order_release);  // pairs with spill_
+  }
+  /// Extents of a block have been passed.
+  void release(block& b, std::int64_t extents) noexcept {
+    // Release and acquire: whoever recycles it comes after all who used it.
+    if (b.users.fetch_sub(extents, base::memory_order_acq_rel) == extents) recycle_(b);
+  }
+  /// Reads bytes of a block that is in a scratch file. *Throws*: std::system_error.
+  void fetch(const block& b, std::size_t begin, std::byte* to, std::size_t size) {
+    const std::lock_guard hold(door_);
+    all_[b.file]->scratch.read_at(to, size, b.begin + begin);
+  }
+  /// Bytes written to scratch files so far.
+  std::uint64_t spilled() const noexcept { return spilled_.load(base::memory_order_relaxed); }
+
+ private:
+  static constexpr std::size_t places = 1024;  // far more than workers of all runtimes
+
+  lane& add_(const sched::worker* w, std::size_t start) {
+    const std::lock_guard hold(door_);
+    for (std::size_t i = start;; i = (i + 1) % places) {
+      if (lane* const l = table_[i].load(base::memory_order_relaxed)) {
+        if (l->of == w) return *l;
+        continue;
+      }
+      lane& l = make_();
+      l.of = w;
+      table_[i].store(&l, base::memory_order_release);  // pairs with of
+      return l;
+    }
+  }
+  lane& make_() {
+    all_.push_back(std::make_unique<lane>());
+    all_.back()->number = static_cast<std::uint32_t>(all_.size() - 1);
+    return *all_.back();
+  }
+  void spill_(lane& l, block& b) {
+    residence r = residence::memory;
+    // Acquire pairs with let_go.
+    if (!b.where.compare_exchange_strong(r, residence::moving, base::memory_order_acquire)) return;
+    try {
+      if (!l.scratch) {
+        const std::string path = scratch_ + ".spill" + std::to_string(l.number);
+        io::file made = io::file::create(path, true);
+        io::remove_if_exists(path);  // it lives as long as it is open
+        l.scratch = std::move(made);
+      }
+      l.scratch.write_at(b.bytes.get(), b.used, l.scratch_size);
+    } catch (...) {
+      b.where.store(residence::memory, base::memory_order_release);
+      throw;
+    }
+    b.file = l.number;
+    b.begin = l.scratch_size;
+    l.scratch_size += b.used;
+    spilled_.fetch_add(b.used, base::memory_order_relaxed);
+    pool_.give_back_bytes(b);
+    b.where.store(residence::file, base::memory_order_release);  // pairs with hold
+  }
+  void leave_block_(lane& l) noexcept {
+    block& b = *std::exchange(l.current, nullptr);
+    const std::int64_t made = b.extents;
+    if (b.users.fetch_add(made, base::memory_order_acq_rel) == -made) recycle_(b);
+  }
+  void recycle_(block& b) noexcept { pool_.give_back(&b); }
+  void leave_chunk_(lane& l) noexcept {
+    chunk& c = *std::exchange(l.records, nullptr);
+    if (c.live.fetch_add(c.records, base::memory_order_acq_rel) == -c.records) pool_.give_back(&c);
+  }
+
+  memory_pool& pool_;
+  placer& layout_;
+  const std::size_t budget_;
+  const std::string scratch_;
+  base::atomic<std::uint64_t> spilled_{0};
+  std::array<base::atomic<lane*>, places> table_{};
+  base::mutex door_;
+  std::vector<std::unique_ptr<lane>> all_;
+};
+
+}  // namespace weft::stream

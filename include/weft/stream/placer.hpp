@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a layout has to do with the bytes of a stream once their place is known.
+#pragma once
+
+#include <weft/stream/memory.hpp>
+
+#include <span>
+
+namespace weft::stream {
+
+/// Bytes that come next in the stream. In a stream whose blocks are filed, `data` is null and `crc` is that
+/// of the bytes.
+struct piece {
+  const std::byte* data;
+  std::size_t size;
+  const block* in;
+  std::size_t begin;  ///< in the block
+  std::uint32_t crc;
+};
+
+/// A layout: where bytes end. *Thread safety*: `file_block` for one number at a time; the rest one at a time.
+/// All but the destructor throw std::system_error and std::bad_alloc.
+class placer {
+ public:
+  placer() = default;
+  placer(const placer&) = delete;
+  placer& operator=(const placer&) = delete;
+  virtual ~placer() = default;
+
+  /// Whether blocks are written to files as they are, before the places of their bytes are known.
+  virtual bool files_blocks() const noexcept { return false; }
+  /// Notes in an empty block where it will be in file `number`, behind the one before.
+  virtual void begin_block(std::uint32_t, block&) {}
+  /// Writes a block there.
+  virtual void file_block(block&) {}
+  /// Puts pieces behind what has been placed so far.
+  virtual void place(std::span<const piece> pieces) = 0;
+  /// How many pieces, or bytes, make a call worth while.
+  virtual std::size_t worth_while() const noexcept { return std::size_t{1} << 20; }
+  /// All has been placed: publishes the stream. Called once, last.
+  virtual void finish() = 0;
+  /// Placing has failed, or the stream is given up: makes what has been placed recoverable.
+  virtual void give_up() noexcept {}
+  /// Bytes that a crash does not lose.
+  virtual std::uint64_t committed() const noexcept { return 0; }
+};
+
+}  // namespace weft::stream

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSL-1.0
+// The plain layout: bytes go to their final offsets of a file that gets its name when it is complete.
+#pragma once
+
+#include <weft/io/crc32c.hpp>
+#include <weft/io/file.hpp>
+#include <weft/io/names.hpp>
+#include <weft/stream/commit_log.hpp>
+#include <weft/stream/format.hpp>
+#include <weft/stream/placer.hpp>
+
+#include <optional>
+
+namespace weft::stream {
+
+/// Writes `<path>.part`, with a log of commits in `<path>.log`, and renames it to `<path>` at the end.
+class plain_layout final : public placer {
+ public:
+  struct options {
+    bool overwrite = false;
+    std::uint64_t commit_every = 0;  ///< bytes; 0: only when placing fails or the stream is given up
+    bool durable = false;            ///< commits survive a power failure
+    bool sync = true;                ///< and so does the finished file
+  };
+  /// *Throws*: std::system_error, also if `path` exists and is not to be overwritten.
+  plain_layout(const std::string& path, const options& o)
+      : options_(o), path_(path), part_(create_(path, o.overwrite)) {
+    if (o.commit_every != 0) log_.emplace(log_name(path), true);
+  }
+
+  void place(std::span<const piece> pieces) override {
+    iovec parts[parts_at_once];
+    while (!pieces.empty()) {
+      const std::size_t n = std::min(pieces.size(), parts_at_once);
+      std::uint64_t size = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        parts[i] = {const_cast<std::byte*>(pieces[i].data), pieces[i].size};
+        size += pieces[i].size;
+      }
+      allocate_(size);
+      part_.write_at(std::span<const iovec>(parts, n), size_);
+      if (log_)
+        for (std::size_t i = 0; i < n; ++i) crc_ = io::crc32c(pieces[i].data, pieces[i].size, crc_);
+      size_ += size;
+      pieces = pieces.subspan(n);
+      if (log_ && size_ - committed_.load(base::memory_order_relaxed) >= options_.commit_every) commit_();
+    }
+  }
+  std::size_t worth_while() const noexcept override {
+    constexpr std::uint64_t usual = std::uint64_t{1} << 20;
+    return options_.commit_every == 0 ? usual : std::min(usual, options_.commit_every);
+  }
+  void finish() override {
+    if (allocated_ > size_) part_.resize(size_);
+    if (options_.sync) part_.sync();
+    part_.close();
+    io::rename_durably(part_.path(), path_, options_.overwrite);
+    committed_.store(size_, base::memory_order_relaxed);
+    if (log_) {
+      log_.reset();
+      io::remove_if_exists(log_name(path_));
+    }
+  }
+  void give_up() noexcept override {
+    try {
+      if (log_) log_->note(size_, crc_, false);
+      if (allocated_ > size_) part_.resize(size_);
+    } catch (...) {  // what was committed before stays
+    }
+  }
+  std::uint64_t committed() const noexcept override {
+    return committed_.load(base::memory_order_relaxed);  // a measure
+  }
+
+ private:
+  static constexpr std::size_t parts_at_once = 64;
+
+  static io::file create_(const std::string& path, bool overwrite) {
+    if (!overwrite && io::exists(path)) io::fail(EEXIST, "create", path);
+    return io::file::create_locked(part_name(path), overwrite);
+  }
+  /// Blocks that exist make durable writes much faster.
+  void allocate_(std::uint64_t size) {
+    if (!options_.durable || size_ + size <= allocated_) return;
+    constexpr std::uint64_t least = std::uint64_t{1} << 20, most = std::uint64_t{64} << 20;
+    const std::uint64_t step = size + std::clamp(size_, least, most);
+    try {
+      if (part_.allocate(size_, step)) allocated_ = size_ + step;
+    } catch (const std::system_error&) {  // no room ahead; the write will say whether there is any
+    }
+  }
+  void commit_() {
+    if (options_.durable) part_.sync_data();
+    log_->note(size_, crc_, options_.durable);
+    committed_.store(size_, base::memory_order_relaxed);
+  }
+
+  const options options_;
+  const std::string path_;
+  io::file part_;
+  std::optional<commit_log> log_;
+  std::uint64_t size_ = 0, allocated_ = 0;
+  std::uint32_t crc_ = 0;
+  base::atomic<std::uint64_t> committed_{0};
+};
+
+}  // namespace weft::stream

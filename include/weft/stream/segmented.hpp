@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSL-1.0
+// The segmented layout: one data file for each worker, and an index that says where the stream's bytes are.
+#pragma once
+
+#include <weft/io/names.hpp>
+#include <weft/stream/placer.hpp>
+#include <weft/stream/segment_index.hpp>
+
+namespace weft::stream {
+
+/// Writes `<path>.0`, `<path>.1`, ... and the index `<path>.part`, which is renamed to `<path>` at the end
+/// (docs/reference/append-format.md). *Source*: PLIO's one file per processor.
+class segmented_layout final : public placer {
+ public:
+  /// *Throws*: std::system_error, also if `path` exists and is not to be overwritten.
+  segmented_layout(const std::string& path, bool overwrite, bool sync)
+      : overwrite_(overwrite), sync_(sync), path_(path), index_(create_(path, overwrite)) {}
+
+  bool files_blocks() const noexcept override { return true; }
+  void begin_block(std::uint32_t number, block& b) override {
+    data_file& f = file_(number);
+    b.file = number;
+    b.begin = f.size;
+  }
+  void file_block(block& b) override {
+    if (b.used == 0) return;
+    data_file& f = file_(b.file);
+    f.data.write_at(b.bytes.get(), b.used, b.begin);
+    f.size = b.begin + b.used;
+  }
+  void place(std::span<const piece> pieces) override {
+    for (const piece& p : pieces) index_.add(p.in->file, p.in->begin + p.begin, p.size, p.crc);
+  }
+  void finish() override {
+    for (const std::unique_ptr<data_file>& f : files_) {
+      if (f == nullptr) continue;
+      if (sync_) f->data.sync();
+      f->data.close();
+    }
+    index_.finish(sync_);
+    io::rename_durably(index_.path(), path_, overwrite_);
+  }
+  void give_up() noexcept override {
+    try {
+      index_.commit(false);
+    } catch (...) {  // what was committed before stays
+    }
+  }
+
+ private:
+  struct data_file {
+    io::file data;
+    std::uint64_t size = data_header_size;
+  };
+  static segment_index create_(const std::string& path, bool overwrite) {
+    if (!overwrite && io::exists(path)) io::fail(EEXIST, "create", path);
+    segment_index made(part_name(path), overwrite);
+    io::remove_if_exists(path);  // its data files are about to be overwritten
+    return made;
+  }
+  /// The file of a lane. *Thread safety*: any thread.
+  data_file& file_(std::uint32_t number) {
+    const std::lock_guard hold(door_);
+    if (files_.size() <= number) files_.resize(number + 1);
+    if (files_[number] == nullptr) {
+      auto made = std::make_unique<data_file>();
+      made->data = io::file::create(data_name(path_, number), overwrite_);
+      write_data_header(made->data, index_.salt(), number);
+      files_[number] = std::move(made);
+    }
+    return *files_[number];
+  }
+
+  const bool overwrite_, sync_;
+  const std::string path_;
+  segment_index index_;
+  base::mutex door_;
+  std::vector<std::unique_ptr<data_file>> files_;
+};
+
+}  // namespace weft::stream
