@@ -33,6 +33,16 @@ WEFT_ALWAYS_INLINE void run_now(result<R> r, F&& f, Kept&... kept) {
   }
 }
 
+/// The task will never be, because one before it has failed or the run was stopped.
+template <class... Bindings, class R, class... Kept>
+void drop(result<R> r, Kept&... kept) noexcept {
+  r.lose();
+  const auto tell = [&]<class Binding>(std::type_identity<Binding>, auto& k) {
+    if constexpr (requires { Binding::drop(k); }) Binding::drop(k);
+  };
+  (tell(std::type_identity<Bindings>(), kept), ...);
+}
+
 /// Runs the task inside fork, off the fast path: with a name, or where the body around it has left objects.
 template <bool WithOptions, class R, class F, class... Bindings>
 WEFT_NOINLINE void run_carefully(sched::strand& s, [[maybe_unused]] const task_options* options, result<R> r,
@@ -64,7 +74,7 @@ WEFT_NOINLINE void fork_carefully(sched::strand& s, const task_options* options,
   } else if (v == sched::verdict::run_now) {
     run_carefully<WithOptions, R, F, Bindings...>(s, options, r, std::move(f), std::move(kept)...);
   } else {
-    r.lose();
+    drop<Bindings...>(r, kept...);
   }
 }
 
@@ -110,7 +120,7 @@ WEFT_NOINLINE void fork_weak(sched::strand& s, const task_options* options, resu
 template <bool WithOptions, class R, class F, class... Bindings>
 void fork_apart(sched::strand& s, const sched::races::token& start, const task_options* options, result<R> r,
                 F f, typename Bindings::kept... kept) {
-  if (sched::judge_rare_fork(s) == sched::verdict::drop) return r.lose();
+  if (sched::judge_rare_fork(s) == sched::verdict::drop) return drop<Bindings...>(r, kept...);
   std::vector<sched::access> accesses;
   if constexpr (!weak_only<Bindings...>)
     (tell_rights<Bindings>(kept, [&](const sched::access& a) { accesses.push_back(a); }), ...);

@@ -36,8 +36,6 @@ class seat {
       of_->end_body(*at_, std::uncaught_exceptions() <= exceptions_);
     else if (deferred_)
       of_->drop(*at_);
-    else if (!begun_ && std::uncaught_exceptions() <= exceptions_)
-      of_->cut(*at_);
   }
 
   core& of() const noexcept { return *of_; }
@@ -58,10 +56,13 @@ class seat {
   }
   /// Its body is called now.
   void begin() noexcept {
+    if (!deferred_) return;
     exceptions_ = std::uncaught_exceptions();
     begun_ = true;
-    if (deferred_) of_->begin_body(*at_);
+    of_->begin_body(*at_);
   }
+  /// It will never be called, because a task before it has failed or the run was stopped.
+  void drop() noexcept { of_->cut(*at_); }
   void write(const void* bytes, std::size_t size) { of_->write(*at_, bytes, size); }
   std::ostream& text() {
     if (face_ == nullptr) face_ = std::make_unique<face>(&write_, this);
@@ -76,7 +77,7 @@ class seat {
   core* of_;
   node* at_;
   std::unique_ptr<face> face_;
-  int exceptions_ = std::uncaught_exceptions();
+  int exceptions_ = 0;  // on their way when the body began
   bool deferred_ = false;
   bool begun_ = false;
 };
@@ -189,6 +190,7 @@ struct append_binding {
   }
   static kept defer(kept& k, const sched::closure& c) { return std::move(k).defer(c); }
   static void begin_run(kept& k) { k.begin_run(); }
+  static void drop(kept& k) noexcept { k.drop(); }
   static append pass(kept& k) noexcept {
     k.begin();
     return stream::key::make(k);

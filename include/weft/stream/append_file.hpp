@@ -35,9 +35,7 @@ class append_file {
   /// Creates it. *Throws*: std::system_error naming the path, also if it exists and is not to be overwritten;
   /// weft::option_error.
   explicit append_file(const std::string& path, const append_options& o = {})
-      : core_(make_(path, o)), seat_(new stream::seat(*core_, core_->root())) {
-    seat_->begin();
-  }
+      : core_(make_(path, o)), seat_(new stream::seat(*core_, core_->root())) {}
   append_file(append_file&& other) noexcept
       : core_(std::exchange(other.core_, nullptr)), seat_(std::exchange(other.seat_, nullptr)) {}
   append_file& operator=(append_file&&) = delete;

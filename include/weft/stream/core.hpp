@@ -55,6 +55,7 @@ class core {
     node& n = *::new (lanes_.record(l, sizeof(node))) node(&parent, false);
     push_(parent, n);
     parent.seen = {&s, &c.next, s.drains};
+    hand_on_frontier_(parent);
     return n;
   }
   /// Reserves the place of a run.
@@ -62,6 +63,7 @@ class core {
     lane& l = enter_(parent, sched::current());
     node& n = *::new (lanes_.record(l, sizeof(node))) node(&parent, true);
     push_(parent, n);
+    hand_on_frontier_(parent);
     return n;
   }
   /// The body of a deferred task begins.
@@ -214,6 +216,10 @@ class core {
   void seal_(node& n) noexcept {
     if (n.growing != nullptr && layout_->files_blocks()) lanes_.seal(*n.growing);
     n.growing = nullptr;
+  }
+  /// The child may go on while the parent waits, so it is to have the frontier.
+  void hand_on_frontier_(node& parent) noexcept {
+    if (parent.body.state() == gate_state::watched) frontier_.advance(&parent);
   }
   void end_(node& n, bool well) noexcept {
     if (n.body.end(well)) frontier_.advance(nullptr);
