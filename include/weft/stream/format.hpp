@@ -34,7 +34,7 @@ inline constexpr std::size_t block_size = slot_size * slots_per_block;
 inline constexpr std::size_t footer_size = 64;
 inline constexpr std::size_t data_header_size = 4096;
 /// Data files have numbers below this: an index that asks for more is damaged or hostile.
-inline constexpr std::uint32_t most_data_files = 1u << 20;
+inline constexpr std::uint32_t most_data_files = 1u << 16;
 
 /// The first eight bytes of an index, of its footer, and of a data file; like PNG's, they begin with a byte
 /// that is no text and end with a line feed, which transfers as text would change.

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSL-1.0
+// Reads a finished append stream of either layout, from any offset, and turns it into an ordinary file.
+#pragma once
+
+#include <weft/base/error.hpp>
+#include <weft/io/file.hpp>
+#include <weft/stream/checked_walk.hpp>
+#include <weft/stream/data_files.hpp>
+#include <weft/stream/format.hpp>
+#include <weft/stream/index_scan.hpp>
+#include <weft/stream/segment_map.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace weft {
+
+/// What an offset of append_reader::seek counts from.
+enum class seek_from { begin, current, end };
+
+/// A finished stream: a segmented one (index and data files), or any ordinary file. Movable. *Throws*:
+/// std::system_error where a file cannot be read, damaged_stream where it is not as it was written. *Thread
+/// safety*: pread, verify and export_plain from any thread; read and seek share one position.
+class append_reader {
+ public:
+  /// Opens the stream `path`; of a segmented one it reads and checks the whole index, and looks at the
+  /// existence, the header and the length of every data file. *Throws*: also weft::error if the stream is not
+  /// finished; `recover(path)` then keeps what is complete. *Cost*: some 10 ms for a million segments.
+  explicit append_reader(const std::string& path) : path_(path) {
+    if (!io::exists(path) && io::exists(stream::part_name(path))) refuse_unfinished_();
+    io::file opened = io::file::open_read(path);
+    if (!opened.regular()) throw error("weft: '" + path + "' is not an ordinary file");
+    if (stream::claims_to_be_index(opened))
+      open_segmented_(opened);
+    else
+      open_plain_(std::move(opened));
+  }
+
+  /// The bytes of the stream.
+  std::uint64_t size() const noexcept { return map_.bytes(); }
+  /// Whether it has an index and data files, with checksums.
+  bool segmented() const noexcept { return segmented_; }
+  /// The stretches it is made of; 1 for a plain file that is not empty.
+  std::uint64_t segments() const noexcept { return map_.count(); }
+  std::uint64_t position() const noexcept { return position_; }
+
+  /// Reads on from the position. *Returns*: the bytes read: fewer than asked for only at the end.
+  std::size_t read(std::span<std::byte> to) {
+    const std::size_t got = pread(to, position_);
+    position_ += got;
+    return got;
+  }
+
+  /// Sets the position; behind the end is allowed, and nothing is read there. *Returns*: the position.
+  /// *Throws*: weft::error if it would be negative; the position is then what it was.
+  std::uint64_t seek(std::int64_t offset, seek_from from = seek_from::begin) {
+    const auto base = static_cast<std::int64_t>(from == seek_from::begin     ? 0
+                                                : from == seek_from::current ? position_
+                                                                             : size());
+    std::int64_t sum;
+    if (__builtin_add_overflow(base, offset, &sum) || sum < 0)
+      throw error("weft: seek in '" + path_ + "' to before its beginning, or too far");
+    return position_ = static_cast<std::uint64_t>(sum);
+  }
+
+  /// Reads at an offset of the stream. *Returns*: the bytes read: fewer than asked for only at the end.
+  /// *Cost*: a search (segment_map::find) and a read for each segment touched.
+  std::size_t pread(std::span<std::byte> to, std::uint64_t offset) const {
+    if (offset >= size()) return 0;
+    to = to.first(static_cast<std::size_t>(std::min<std::uint64_t>(to.size(), size() - offset)));
+    std::size_t done = 0;
+    for (std::size_t i = to.empty() ? 0 : map_.find(offset); done < to.size(); ++i) {
+      const std::uint64_t skip = offset + done - map_.start(i);
+      const stream::segment s = map_[i];
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(to.size() - done, s.length - skip));
+      const std::size_t got = data_[s.file].read_at(to.data() + done, n, s.offset + skip);
+      if (got < n) ended_early_(s.file, s.offset + skip + got);
+      done += n;
+    }
+    return done;
+  }
+
+  /// Reads everything and compares all checksums; a plain file has none. *Throws*: damaged_stream that names
+  /// the first damaged place.
+  void verify() const {
+    if (segmented_) walk_([](std::span<const std::byte>) {});
+  }
+
+  /// Writes the stream's bytes to an ordinary file and compares checksums while it does. *Effects*: writes
+  /// "to.part", which is synchronised and then renamed; on failure it is removed, and `to` is what it was.
+  /// *Throws*: as the class; std::system_error (EEXIST) if `to` exists and not `overwrite`.
+  void export_plain(const std::string& to, bool overwrite = false) const {
+    if (!overwrite && io::exists(to)) io::fail(EEXIST, "export to", to);
+    const std::string part = stream::part_name(to);
+    io::file out = io::file::create_locked(part, overwrite);
+    try {
+      if (size() > 0)
+        out.allocate(0, size());  // a device that is too small says so before anything is written
+      std::uint64_t end = 0;
+      walk_([&](std::span<const std::byte> bytes) {
+        out.write_at(bytes.data(), bytes.size(), end);
+        end += bytes.size();
+      });
+      out.sync();
+      out.close();
+      io::rename_durably(part, to, overwrite);
+    } catch (...) {
+      ::unlink(part.c_str());
+      throw;
+    }
+  }
+
+ private:
+  [[noreturn]] void refuse_unfinished_() const {
+    throw error("weft: the stream '" + path_ + "' is not finished: there is only '" +
+                stream::part_name(path_) + "'; weft::recover keeps what is complete of it");
+  }
+
+  void open_segmented_(const io::file& index) {
+    stream::index_scan found = stream::scan_index(index);
+    if (!found.end)
+      throw damaged_stream("weft: the stream '" + path_ + "' is damaged, or not finished: " + found.damage);
+    map_ = std::move(found.segments);
+    crc_ = found.end->all.crc;
+    segmented_ = true;
+    data_.open(path_, found.salt, found.ends);
+    data_.require_all();
+  }
+
+  void open_plain_(io::file opened) {
+    if (stream::read_data_header(opened))
+      throw error("weft: '" + path_ + "' is one data file of a segmented stream, whose name has no number");
+    if (stream::has_data_file(path_))
+      throw damaged_stream("weft: '" + path_ + "' is not an index, but there is the data file '" +
+                           stream::data_name(path_, 0) + "': the index is damaged; or remove the data file");
+    if (const std::uint64_t size = opened.size(); size > 0) map_.append({.offset = 0, .length = size});
+    data_.take(std::move(opened));
+  }
+
+  [[noreturn]] WEFT_COLD void ended_early_(std::uint32_t file, std::uint64_t offset) const {
+    throw damaged_stream("weft: '" + data_[file].path() + "' has become shorter: it ends at offset " +
+                         std::to_string(offset));
+  }
+
+  template <class Sink>
+  void walk_(Sink&& sink) const {
+    const stream::walk_result all = stream::checked_walk(map_, data_, segmented_, sink);
+    if (!all.damage.empty())
+      throw damaged_stream("weft: the stream '" + path_ + "' is damaged: " + all.damage);
+    if (segmented_ && all.crc != crc_)
+      throw damaged_stream("weft: the checksum of the whole stream, in the footer of '" + path_ +
+                           "', is not that of its segments");
+  }
+
+  std::string path_;
+  stream::segment_map map_;
+  stream::data_files data_;
+  std::uint64_t position_ = 0;
+  std::uint32_t crc_ = 0;
+  bool segmented_ = false;
+};
+
+}  // namespace weft
