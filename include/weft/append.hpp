@@ -3,3 +3,5 @@
 #pragma once
 
 #include <weft/stream/append_file.hpp>
+#include <weft/stream/append_sink.hpp>
+#include <weft/stream/reader.hpp>

@@ -37,7 +37,7 @@ WEFT_ALWAYS_INLINE void run_now(result<R> r, F&& f, Kept&... kept) {
 template <class... Bindings, class R, class... Kept>
 void drop(result<R> r, Kept&... kept) noexcept {
   r.lose();
-  const auto tell = [&]<class Binding>(std::type_identity<Binding>, auto& k) {
+  [[maybe_unused]] const auto tell = [&]<class Binding>(std::type_identity<Binding>, auto& k) {
     if constexpr (requires { Binding::drop(k); }) Binding::drop(k);
   };
   (tell(std::type_identity<Bindings>(), kept), ...);

@@ -12,8 +12,7 @@
 namespace weft {
 
 class append;
-class append_file;
-class append_sink;
+class append_stream;
 
 namespace stream {
 
@@ -197,17 +196,10 @@ struct append_binding {
   }
 };
 
-template <class Parameter>
-struct special_binding<Parameter, append> {
-  using type = append_binding<Parameter, append>;
-};
-template <class Parameter>
-struct special_binding<Parameter, append_file> {
-  using type = append_binding<Parameter, append_file>;
-};
-template <class Parameter>
-struct special_binding<Parameter, append_sink> {
-  using type = append_binding<Parameter, append_sink>;
+template <class Parameter, class Argument>
+  requires std::is_same_v<Argument, append> || std::is_base_of_v<append_stream, Argument>
+struct special_binding<Parameter, Argument> {
+  using type = append_binding<Parameter, Argument>;
 };
 
 }  // namespace flow

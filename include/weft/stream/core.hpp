@@ -32,7 +32,7 @@ class core {
 
   const std::string& name() const noexcept { return name_; }
   node& root() noexcept { return root_; }
-  placer& layout() noexcept { return *layout_; }
+  const placer& layout() const noexcept { return *layout_; }
 
   /// Appends bytes at the end of what the node's task has appended so far. *Throws*: what placing bytes has
   /// met first; std::bad_alloc.
@@ -46,7 +46,7 @@ class core {
       n.growing->end = l.current->used += size;
       return;
     }
-    write_slowly_(n, l, from, size);
+    write_slowly_(n, s, from, size);
   }
   /// Reserves the place of a task that is being deferred; `c`: its closure, not linked yet.
   node& begin_child(node& parent, const sched::closure& c) {
@@ -109,7 +109,9 @@ class core {
   /// Places everything and publishes the stream. *Throws*: weft::error if tasks append; what placing bytes
   /// has met first.
   void close() {
+    if (over_.load(base::memory_order_relaxed) != nullptr) return frontier_.rethrow_failure();
     settle_();
+    over_.store("is closed", base::memory_order_relaxed);
     if (!frontier_.failed()) {
       try {
         lanes_.file_all();
@@ -122,7 +124,7 @@ class core {
   }
   /// The handle ends. The stream ends with it, or with its last task.
   static void end_handle(core* c) noexcept {
-    c->orphan_.store(true, base::memory_order_relaxed);  // tasks are only told to stop
+    c->over_.store("was destroyed while tasks append to it", base::memory_order_relaxed);  // a hint to tasks
     if (c->root_.body.state() == gate_state::watched) {
       c->place_now(c->root_);
       c->frontier_.place_batch();
@@ -153,8 +155,8 @@ class core {
 
   /// Makes sure that everything before is accounted for. *Returns*: the lane to write in.
   WEFT_ALWAYS_INLINE lane& enter_(node& n, sched::strand& s) {
-    if (fork_mark::now(s) != n.seen || frontier_.failed() || orphan_.load(base::memory_order_relaxed))
-        [[unlikely]]
+    if (fork_mark::now(s) != n.seen || frontier_.failed() ||
+        over_.load(base::memory_order_relaxed) != nullptr) [[unlikely]]
       enter_slowly_(n, s);
     if (s.executor == n.worker && n.lane != nullptr) [[likely]]
       return *n.lane;
@@ -165,8 +167,8 @@ class core {
   }
   WEFT_NOINLINE void enter_slowly_(node& n, sched::strand& s) {
     frontier_.rethrow_failure();
-    if (orphan_.load(base::memory_order_relaxed))
-      throw error("weft: the append stream '" + name_ + "' was destroyed while tasks append to it");
+    if (const char* const why = over_.load(base::memory_order_relaxed))
+      throw error("weft: the append stream '" + name_ + "' " + why);
     account_(n, s);
   }
   /// Closures that the body has forked since append nothing: what comes next counts only if they end well.
@@ -224,16 +226,15 @@ class core {
   void end_(node& n, bool well) noexcept {
     if (n.body.end(well)) frontier_.advance(nullptr);
   }
-  WEFT_NOINLINE void write_slowly_(node& n, lane& l, const std::byte* from, std::size_t size) {
+  WEFT_NOINLINE void write_slowly_(node& n, sched::strand& s, const std::byte* from, std::size_t size) {
     while (size != 0) {
-      if (l.current == nullptr || l.current->used == pool_.block_size()) {
-        seal_(n);
-        if (n.body.state() == gate_state::watched) {
-          frontier_.advance(&n);
-          if (n.body.state() == gate_state::watched) frontier_.place_batch();
-        }
-        lanes_.renew(l);
+      if (is_full_(enter_(n, s))) {
+        place_now(n);
+        if (n.body.state() == gate_state::watched) frontier_.place_batch();
+        layout_->wait_for_room();
       }
+      lane& l = enter_(n, s);  // who has waited may be elsewhere now
+      if (is_full_(l)) lanes_.renew(l);
       block& b = *l.current;
       if (n.growing == nullptr || n.growing->in != &b || n.growing->end != b.used) {
         auto& e = *::new (lanes_.record(l, sizeof(extent))) extent(b, b.used);
@@ -247,6 +248,9 @@ class core {
       from += part;
       size -= part;
     }
+  }
+  bool is_full_(const lane& l) const noexcept {
+    return l.current == nullptr || l.current->used == pool_.block_size();
   }
   /// Lets the frontier come to the end. *Throws*: weft::error if tasks append.
   void settle_() {
@@ -265,7 +269,7 @@ class core {
   node root_{nullptr, false};
   lane_table lanes_;
   frontier frontier_;
-  base::atomic<bool> orphan_{false};
+  base::atomic<const char*> over_{nullptr};
 };
 
 inline void frontier::end_() noexcept { of_.end_orphan(); }

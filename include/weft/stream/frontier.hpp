@@ -137,7 +137,11 @@ class frontier {
         break;
       case element_kind::hook: {
         auto& h = static_cast<hook_element&>(e);
-        h.call(h, lost_() || failed() ? nullptr : &of_);
+        try {
+          h.call(h, lost_() || failed() ? nullptr : &of_);
+        } catch (...) {
+          fail(std::current_exception());
+        }
         break;
       }
     }

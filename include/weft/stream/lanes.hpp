@@ -158,7 +158,7 @@ class lane_table {
     if (!b.where.compare_exchange_strong(r, residence::moving, base::memory_order_acquire)) return;
     try {
       if (!l.scratch) {
-        const std::string path = scratch_ + ".spill" + std::to_string(l.number);
+        const std::string path = scratch_ + ".spill" + std::to_string(reinterpret_cast<std::uintptr_t>(&l));
         io::file made = io::file::create(path, true);
         io::remove_if_exists(path);  // it lives as long as it is open
         l.scratch = std::move(made);

@@ -35,8 +35,10 @@ class placer {
   virtual void file_block(block&) {}
   /// Puts pieces behind what has been placed so far.
   virtual void place(std::span<const piece> pieces) = 0;
-  /// How many pieces, or bytes, make a call worth while.
+  /// How many bytes make a call worth while.
   virtual std::size_t worth_while() const noexcept { return std::size_t{1} << 20; }
+  /// Lets a producer wait where bytes are taken more slowly than they come.
+  virtual void wait_for_room() {}
   /// All has been placed: publishes the stream. Called once, last.
   virtual void finish() = 0;
   /// Placing has failed, or the stream is given up: makes what has been placed recoverable.

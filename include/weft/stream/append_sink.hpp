@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSL-1.0
+// A pipe, a descriptor or a function that gets, in order, what tasks append in parallel.
+#pragma once
+
+#include <weft/stream/handle.hpp>
+#include <weft/stream/sink.hpp>
+
+namespace weft {
+
+/// A stream of which only bytes leave that the serial program would have written by then: what an exception
+/// makes moot is never seen outside. Where the sink is slower than the tasks, tasks wait, not workers.
+/// *Thread safety*: for the thread or task that made it; it is handed to tasks as the right to append.
+/// *Example*: `weft::append_sink out(STDOUT_FILENO); rt.run(work, out); out.close();`
+/// *Source*: serial-append of PLIO, for what is no file.
+class append_sink : public append_stream {
+ public:
+  /// Writes to a descriptor, which stays the caller's. A closed pipe is an std::system_error (EPIPE), no
+  /// signal. *Throws*: weft::option_error, std::bad_alloc.
+  explicit append_sink(int descriptor, const append_options& o = {})
+      : append_sink(stream::sink_to(descriptor), o) {}
+  /// Calls `sink` from a thread of the stream, one call at a time; what it throws fails the stream.
+  explicit append_sink(stream::byte_sink sink, const append_options& o = {})
+      : append_stream("sink",
+                      std::make_unique<stream::sink_layout>(std::move(sink), stream::checked(o).memory / 2),
+                      o, o.scratch.empty() ? stream::temporary_prefix() : o.scratch) {}
+};
+
+}  // namespace weft
