@@ -95,7 +95,7 @@ TEST_CASE("a commit log says what was noted") {
 }
 
 TEST_CASE("a record that is changed or cut does not count, and the others do") {
-  const scratch here;
+  const scratch here(weft_test::medium::memory);
   std::vector<commit> expected;
   {
     commit_log log(here / "log", false);
@@ -177,7 +177,7 @@ TEST_CASE("read and seek share a position") {
 }
 
 TEST_CASE("blocks end where they end: any number of segments, commits anywhere") {
-  const scratch here;
+  const scratch here(weft_test::medium::memory);
   weft_test::random draw(8);
   std::vector<std::pair<int, int>> cases;  // segments, and after how many each there is a commit
   for (const int n : {0, 1, 2, 510, 511, 512, 1020, 1021, 1022, 1023, 1024, 2043, 2044, 2045, 3500})
@@ -200,7 +200,7 @@ TEST_CASE("blocks end where they end: any number of segments, commits anywhere")
 }
 
 TEST_CASE("every changed byte is noticed") {
-  const scratch here;
+  const scratch here(weft_test::medium::memory);
   stream_writer w = small_stream(here / "s");
   w.finish();
   REQUIRE_FALSE(noticed(here / "s"));
@@ -232,7 +232,7 @@ TEST_CASE("every changed byte is noticed") {
 }
 
 TEST_CASE("every cut is noticed") {
-  const scratch here;
+  const scratch here(weft_test::medium::memory);
   stream_writer w = small_stream(here / "s");
   w.finish();
   for (const std::string file : {"s", "s.0", "s.1", "s.2"}) {
@@ -289,7 +289,7 @@ TEST_CASE("the sentences about damage name file and place") {
 }
 
 TEST_CASE("checksums may be right and the content nonsense") {
-  const scratch here;
+  const scratch here(weft_test::medium::memory);
   using namespace weft::stream;
   stream_writer w(here / "s", 1);
   w.add(0, "abcdef");

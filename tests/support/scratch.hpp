@@ -13,10 +13,15 @@
 
 namespace weft_test {
 
+/// Where a directory is: tests that do thousands of small things to files do them in memory, if they can.
+enum class medium { disk, memory };
+
 class scratch {
  public:
-  scratch() {
-    std::string name = (std::filesystem::temp_directory_path() / "weft-test-XXXXXX").string();
+  explicit scratch(medium where = medium::disk) {
+    std::filesystem::path base = std::filesystem::temp_directory_path();
+    if (where == medium::memory && access("/dev/shm", W_OK) == 0) base = "/dev/shm";
+    std::string name = (base / "weft-test-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
     path_ = name;
   }
