@@ -42,7 +42,7 @@ struct frontier : model::suite<frontier, 3> {
   }
   void advance() {
     for (;;) {
-      const int p = at.get();
+      const auto p = at.get();
       if (p == 3) return;
       if (gates[p].watch()) return;
       ++passed_at_once.count;
