@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Any bytes as the files of a stream: reader and recovery refuse them or hand out what is consistent.
 //
-// A target of libFuzzer. By hand, for as long as one likes, from the root of the repository:
-//   mkdir -p build/fuzz/corpus
-//   clang++-19 -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Iinclude
-//   -Itests \
-//     tests/fuzz/stream_fuzz.cpp -o build/fuzz/stream
-//   build/fuzz/stream -max_total_time=600 -max_len=4096 build/fuzz/corpus tests/fuzz/stream
-// Inputs that reach something new are kept by: build/fuzz/stream -merge=1 tests/fuzz/stream build/fuzz/corpus
-// The ordinary suite replays tests/fuzz/stream (replay.cpp).
+// A target of libFuzzer: tests/fuzz/fuzz stream. The ordinary suite replays tests/fuzz/stream (replay.cpp).
 #include "support/scratch.hpp"
 
 #include <weft/stream/commit_log.hpp>
