@@ -26,7 +26,7 @@ class plain_layout final : public placer {
   /// *Throws*: std::system_error, also if `path` exists and is not to be overwritten.
   plain_layout(const std::string& path, const options& o)
       : options_(o), path_(path), part_(create_(path, o.overwrite)), replaces_index_(is_index_(path)) {
-    if (o.commit_every != 0) log_.emplace(log_name(path), true);
+    io::remove_if_exists(log_name(path));
   }
 
   void place(std::span<const piece> pieces) override {
@@ -40,11 +40,13 @@ class plain_layout final : public placer {
       }
       allocate_(size);
       part_.write_at(std::span<const iovec>(parts, n), size_);
-      if (log_)
+      if (options_.commit_every != 0)
         for (std::size_t i = 0; i < n; ++i) crc_ = io::crc32c(pieces[i].data, pieces[i].size, crc_);
       size_ += size;
       pieces = pieces.subspan(n);
-      if (log_ && size_ - committed_.load(base::memory_order_relaxed) >= options_.commit_every) commit_();
+      if (options_.commit_every != 0 &&
+          size_ - committed_.load(base::memory_order_relaxed) >= options_.commit_every)
+        commit_();
     }
   }
   std::size_t worth_while() const noexcept override {
@@ -66,7 +68,7 @@ class plain_layout final : public placer {
   }
   void give_up() noexcept override {
     try {
-      if (log_) log_->note(size_, crc_, false);
+      if (options_.commit_every != 0) note_(false);
       if (allocated_ > size_) part_.resize(size_);
     } catch (...) {  // what was committed before stays
     }
@@ -103,9 +105,13 @@ class plain_layout final : public placer {
     } catch (const std::system_error&) {  // no room ahead; the write will say whether there is any
     }
   }
+  void note_(bool durable) {
+    if (!log_) log_.emplace(log_name(path_), true);
+    log_->note(size_, crc_, durable);
+  }
   void commit_() {
     if (options_.durable) part_.sync_data();
-    log_->note(size_, crc_, options_.durable);
+    note_(options_.durable);
     committed_.store(size_, base::memory_order_relaxed);
   }
 
