@@ -233,6 +233,7 @@ class chained {
   void run_alone(long sweeps, const weft::wavefront::sweep_options& o = {}) {
     weft::wavefront::sweep(skewed_, static_cast<std::size_t>(sweeps), kernel{}, o);
   }
+  auto& data() { return skewed_; }
   void store(grid& g) const {
     for (long r = 1; r <= g.rows; ++r)
       for (long c = 1; c <= g.columns; ++c)

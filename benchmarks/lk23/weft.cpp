@@ -2,6 +2,11 @@
 // The kernel with weft in four forms, and the tiles of the tuned one in a loop without weft.
 #include "config.hpp"
 #include "forms.hpp"
+#include "machine.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
 
 namespace weft_bench {
 namespace {
@@ -60,10 +65,59 @@ outcome run_loop(int index, unsigned) {
   return plain_outcome(g.digest(), points(p), seconds);
 }
 
+/// The tuned form and the loop in turns, on the same memory and the same processor, each time from the same
+/// values and with the result compared: the median ratio is what weft adds to the tiles.
+outcome run_pairs(int index, unsigned workers) {
+  constexpr int pairs = 31;
+  const problem& p = problems[index];
+  lk23::grid g = make_grid(p);
+  stay_on_one_processor();
+  weft::runtime rt({.workers = workers});
+  lk23::chained<> c(g);
+  const auto size = c.data().shape().vectors() * sizeof *c.data().values();
+  const auto bytes = [&] {
+    std::vector<char> copy(size);
+    std::memcpy(copy.data(), c.data().values(), size);
+    return copy;
+  };
+  const std::vector<char> before = bytes();
+  c.run_alone(p.sweeps);
+  const std::vector<char> right = bytes();
+  const auto time = [&](bool tuned) {
+    std::memcpy(c.data().values(), before.data(), size);
+    const stopwatch clock;
+    if (tuned)
+      c.run(rt, p.sweeps);
+    else
+      c.run_alone(p.sweeps);
+    const double seconds = clock.seconds();
+    if (std::memcmp(c.data().values(), right.data(), size) != 0)
+      throw std::runtime_error("the tuned form and its tiles in a loop differ");
+    return seconds;
+  };
+  std::vector<double> ratios, seconds;
+  for (int i = 0; i < pairs; ++i) {
+    const bool first = i % 2 == 0;  // each of them, so that neither profits from its place
+    const double a = time(first), b = time(!first);
+    seconds.push_back(first ? a : b);
+    ratios.push_back(first ? a / b : b / a);
+  }
+  const auto median = [](std::vector<double>& v) {
+    std::nth_element(v.begin(), v.begin() + pairs / 2, v.end());
+    return v[pairs / 2];
+  };
+  c.store(g);
+  outcome o = plain_outcome(g.digest(), points(p), median(seconds));
+  o.paired = median(ratios);
+  return o;
+}
+bool fits_pairs(int index, unsigned workers) { return index == 0 && workers == 1; }  // blocks do not matter
+
 const registration tasks("weft-tasks", run_tasks, fits_all);
 const registration with_blocks("weft-orwl", run_blocks, fits_all);
 const registration with_frontiers("weft-orwl-frontiers", run_frontiers, fits_all);
 const registration tuned("weft-tuned", run_chained, fits_all);
+const registration paired("weft-tuned-in-turns", run_pairs, fits_pairs);
 const registration loop("tuned-loop", run_loop, fits_one_worker);
 
 }  // namespace

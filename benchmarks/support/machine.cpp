@@ -8,8 +8,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 namespace weft_bench {
 
@@ -45,6 +48,14 @@ unsigned usable_processors() {
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
   return unsigned(CPU_COUNT(&set));
+}
+
+void stay_on_one_processor() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<std::size_t>(std::max(sched_getcpu(), 0)), &set);
+  if (sched_setaffinity(0, sizeof set, &set) != 0)
+    throw std::system_error(errno, std::generic_category(), "sched_setaffinity");
 }
 
 std::string machine_line() {

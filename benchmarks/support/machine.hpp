@@ -12,6 +12,10 @@ std::string machine_line();
 /// Processors in this process's affinity mask.
 unsigned usable_processors();
 
+/// Keeps this process, and the threads that it starts from now on, on the processor where it is: what they
+/// do in turns is then done by the same one.
+void stay_on_one_processor();
+
 /// Peak resident memory of this process so far, in MB (10^6 bytes).
 double peak_resident_mb();
 

@@ -91,6 +91,7 @@ void run_benchmark(benchmark::State& state, const rival& r, int problem, unsigne
     state.counters["sleeps"] = double(o.sleeps);
     state.counters["peak_MB"] = o.peak_mb;
     state.counters["noise_percent"] = 100 * m.noise;
+    if (o.paired > 0) state.counters["paired_ratio"] = o.paired;
   }
 }
 

@@ -15,11 +15,12 @@ struct outcome {
   long long steals;  ///< -1: this runtime does not say
   long long sleeps;  ///< -1: this runtime does not say
   double peak_mb;    ///< peak resident memory of the process that ran it; set by whoever started that process
+  double paired;     ///< median ratio of two forms that took turns in this process; 0: there was one form
 };
 
 /// Makes an outcome of a runtime that counts neither steals nor sleeps.
 inline outcome plain_outcome(long long value, long long tasks, double seconds) {
-  const outcome o = {value, tasks, seconds, -1, -1, 0.0};
+  const outcome o = {value, tasks, seconds, -1, -1, 0.0, 0.0};
   return o;
 }
 

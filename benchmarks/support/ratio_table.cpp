@@ -145,6 +145,10 @@ void ratio_table::print(const block& b) const {
                 count(counter_of(*r, "steals")).c_str(), count(counter_of(*r, "sleeps")).c_str(),
                 counter_of(*r, "peak_MB"), counter_of(*r, "noise_percent"));
   }
+  for (const row* r : ordered)
+    if (const double paired = counter_of(*r, "paired_ratio"); paired > 0)
+      std::printf("%s, %u worker%s: %.4f times the other form, in turns in one process\n", r->rival.c_str(),
+                  r->workers, r->workers == 1 ? "" : "s", paired);
 }
 
 }  // namespace weft_bench
