@@ -63,7 +63,7 @@ struct spilling : model::suite<spilling, 2> {
       if (!b.begin_move()) return;
       file.set(memory.get());
       memory.set(-1);  // the memory is used for something else
-      b.end_move(weft::stream::residence::file);
+      b.end_move(true);
       return;
     }
     for (int k = 0; k < 2; ++k) {

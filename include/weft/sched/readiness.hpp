@@ -36,17 +36,19 @@ struct findings {
   bool left_alone = false;
 };
 
-/// Finds a ready closure, oldest frame first, and a frame that should be promoted: a large one, or one with
-/// rights beyond whole objects. *Requires*: the caller is alone inside the strand. *Throws*: std::bad_alloc.
-/// *Cost*: linear in the closures met, at most large_frame for each frame. *Source*: the steal of KAAPI
-/// (Gautier, Besseron, Pigeon, PASCO'07, section 3.3), from a moving start.
+/// Finds a ready closure, oldest frame first (innermost first, where the strand says so), and a frame that
+/// should be promoted: a large one, or one with rights beyond whole objects. *Requires*: the caller is alone
+/// inside the strand. *Throws*: std::bad_alloc. *Cost*: linear in the closures met, at most large_frame for
+/// each frame. *Source*: the steal of KAAPI (Gautier, Besseron, Pigeon, PASCO'07, section 3.3), from a moving
+/// start.
 inline findings find_ready(strand& s, pending_rights& pending) {
   using namespace base;
   findings found;
   const bool running = s.status.load(memory_order_relaxed) == strand_status::running;  // ordered by the door
+  const bool earliest = s.earliest_first.load(memory_order_relaxed);                   // a hint
   // Acquire, here and below, pairs with the owner's release stores that publish frames and closures.
-  for (frame* f = s.root.child.load(memory_order_acquire); f != nullptr && found.ready == nullptr;
-       f = f->child.load(memory_order_acquire)) {
+  for (frame* f = s.root.child.load(memory_order_acquire);
+       f != nullptr && (found.ready == nullptr || earliest); f = f->child.load(memory_order_acquire)) {
     // Acquire pairs with the end of an earlier graph of this frame (next_promoted).
     if (f->flags.load(memory_order_acquire) != 0) continue;
     if (running && s.left_alone.covers(*f->parent)) {
@@ -78,23 +80,24 @@ inline findings find_ready(strand& s, pending_rights& pending) {
       }
     }
     unsigned seen = 0;
+    const closure* in_this_frame = nullptr;
     for (; c != nullptr && seen < large_frame; c = c->next.load(memory_order_acquire), ++seen) {
       const closure_state state =
           c->state.load(memory_order_acquire);  // pairs with the exchange in end_stolen
       if (state == closure_state::done) continue;
       if (state == closure_state::failed) break;  // everything later is dropped
       whole = whole && c->what->plain;
-      if (found.ready != nullptr || !whole) continue;
+      if (in_this_frame != nullptr || !whole) continue;
       bool ready = state == closure_state::created && !c->local;
       for (unsigned i = 0; ready && i < c->what->objects; ++i)
         ready = !pending.conflicts(c->objects()[i], c->what->modes[i]);
       if (ready)
-        found.ready = c;
+        in_this_frame = found.ready = c;
       else
         wait_for(*c);
       renames = renames || (!ready && c->what->kinds != nullptr);
     }
-    if (found.large == nullptr && (seen == large_frame || !whole || (renames && found.ready == nullptr)))
+    if (found.large == nullptr && (seen == large_frame || !whole || (renames && in_this_frame == nullptr)))
       found.large = f;
   }
   return found;

@@ -128,7 +128,8 @@ struct alignas(64) strand {
   base::atomic<std::uint32_t> answer{0};  ///< number of the visit the owner knows of
   base::atomic<std::uint32_t> taken{0};   ///< surplus closures taken since the owner looked
   base::atomic<run_state*> run{nullptr};
-  base::atomic<graph*> graphs{nullptr};  ///< of its promoted frames, changed under
+  base::atomic<bool> earliest_first{false};  ///< thieves better take what comes soon in reference order
+  base::atomic<graph*> graphs{nullptr};      ///< of its promoted frames, changed under
   base::spin_lock graphs_door;
   rest left_alone;                        ///< frames that thieves leave to the owner
   graph* drawn_from = nullptr;            ///< whose nodes it executes, if it took them from a graph:

@@ -92,7 +92,8 @@ inline void worker::begin(strand& s) noexcept {
   ++s.drains;  // whatever somebody remembers of its frames is over
   s.surplus = 0;
   s.left_alone.end();
-  s.taken.store(0, base::memory_order_relaxed);  // no thief can be inside
+  s.earliest_first.store(false, base::memory_order_relaxed);  // no thief can be inside, here and below
+  s.taken.store(0, base::memory_order_relaxed);               // no thief can be inside
   s.limit = no_inlining;
   s.floor = s.top = &s.root;
   s.root.objects = s.mark();

@@ -24,7 +24,8 @@ class core {
         layout_(std::move(layout)),
         pool_(block_size),
         lanes_(pool_, *layout_, budget, std::move(scratch)),
-        frontier_(*this, root_, pool_, *layout_, lanes_) {
+        dispatch_(*layout_, lanes_, failure_),
+        frontier_(*this, root_, pool_, *layout_, lanes_, dispatch_, failure_) {
     root_.body.watch();  // the frontier begins there
   }
   core(const core&) = delete;
@@ -55,6 +56,7 @@ class core {
     node& n = *::new (lanes_.record(l, sizeof(node))) node(&parent, false);
     push_(parent, n);
     parent.seen = {&s, &c.next, s.drains};
+    s.earliest_first.store(true, base::memory_order_relaxed);  // a hint
     hand_on_frontier_(parent);
     return n;
   }
@@ -74,7 +76,7 @@ class core {
       sched::strand& s = sched::current();
       if (fork_mark::now(s) != n.seen) account_(n, s);
     } catch (...) {
-      frontier_.fail(std::current_exception());
+      failure_.note(std::current_exception());
       well = false;
     }
     seal_(n);
@@ -87,7 +89,7 @@ class core {
     try {
       if (push_fence_(n, sched::current()).tasks.end(false)) frontier_.advance(nullptr);
     } catch (...) {
-      frontier_.fail(std::current_exception());
+      failure_.note(std::current_exception());
     }
   }
   /// Appends what `f` will append when everything before is known.
@@ -109,18 +111,18 @@ class core {
   /// Places everything and publishes the stream. *Throws*: weft::error if tasks append; what placing bytes
   /// has met first.
   void close() {
-    if (over_.load(base::memory_order_relaxed) != nullptr) return frontier_.rethrow_failure();
+    if (over_.load(base::memory_order_relaxed) != nullptr) return failure_.rethrow();
     settle_();
     over_.store("is closed", base::memory_order_relaxed);
-    if (!frontier_.failed()) {
+    if (!failure_.any()) {
       try {
         lanes_.file_all();
         layout_->finish();
       } catch (...) {
-        frontier_.fail(std::current_exception());
+        failure_.note(std::current_exception());
       }
     }
-    frontier_.rethrow_failure();
+    failure_.rethrow();
   }
   /// The handle ends. The stream ends with it, or with its last task.
   static void end_handle(core* c) noexcept {
@@ -128,6 +130,7 @@ class core {
     if (c->root_.body.state() == gate_state::watched) {
       c->place_now(c->root_);
       c->frontier_.place_batch();
+      c->dispatch_.drain();
     }
     if (c->root_.body.end(true)) c->end_orphan();
   }
@@ -139,7 +142,7 @@ class core {
   /// For a hook that is being called: bytes before its place, and more bytes there.
   std::uint64_t known() const noexcept { return frontier_.position(); }
   void append_known(const void* bytes, std::size_t size) {
-    frontier_.rethrow_failure();
+    failure_.rethrow();
     frontier_.append(static_cast<const std::byte*>(bytes), size);
   }
   /// Bytes that were written to scratch files for lack of memory.
@@ -155,8 +158,8 @@ class core {
 
   /// Makes sure that everything before is accounted for. *Returns*: the lane to write in.
   WEFT_ALWAYS_INLINE lane& enter_(node& n, sched::strand& s) {
-    if (fork_mark::now(s) != n.seen || frontier_.failed() ||
-        over_.load(base::memory_order_relaxed) != nullptr) [[unlikely]]
+    if (fork_mark::now(s) != n.seen || failure_.any() || over_.load(base::memory_order_relaxed) != nullptr)
+        [[unlikely]]
       enter_slowly_(n, s);
     if (s.executor == n.worker && n.lane != nullptr) [[likely]]
       return *n.lane;
@@ -166,7 +169,7 @@ class core {
     return *n.lane;
   }
   WEFT_NOINLINE void enter_slowly_(node& n, sched::strand& s) {
-    frontier_.rethrow_failure();
+    failure_.rethrow();
     if (const char* const why = over_.load(base::memory_order_relaxed))
       throw error("weft: the append stream '" + name_ + "' " + why);
     account_(n, s);
@@ -231,6 +234,7 @@ class core {
       if (is_full_(enter_(n, s))) {
         place_now(n);
         if (n.body.state() == gate_state::watched) frontier_.place_batch();
+        dispatch_.help();
         layout_->wait_for_room();
       }
       lane& l = enter_(n, s);  // who has waited may be elsewhere now
@@ -261,6 +265,7 @@ class core {
       throw error("weft: the append stream '" + name_ +
                   "' was closed or read while tasks append to it; wait for them with sync() or run() first");
     frontier_.place_batch();
+    dispatch_.drain();
   }
 
   const std::string name_;
@@ -268,6 +273,8 @@ class core {
   memory_pool pool_;
   node root_{nullptr, false};
   lane_table lanes_;
+  first_failure failure_;
+  dispatcher dispatch_;
   frontier frontier_;
   base::atomic<const char*> over_{nullptr};
 };

@@ -2,8 +2,7 @@
 // The frontier of a stream: up to it everything is known and placed; one thread at a time moves it on.
 #pragma once
 
-#include <weft/stream/lanes.hpp>
-#include <weft/stream/placer.hpp>
+#include <weft/stream/dispatcher.hpp>
 #include <weft/stream/tree.hpp>
 
 #include <exception>
@@ -20,14 +19,20 @@ namespace weft::stream {
 /// exception: `lost_at` is the depth of the list in which that has to happen.
 class frontier {
  public:
-  frontier(core& of, node& root, memory_pool& pool, placer& layout, lane_table& lanes)
-      : of_(of), at_(&root), pool_(pool), layout_(layout), lanes_(lanes) {
-    pieces_.reserve(most_pieces);
-    used_.reserve(most_pieces);
+  frontier(core& of, node& root, memory_pool& pool, placer& layout, lane_table& lanes, dispatcher& dispatch,
+           first_failure& failure)
+      : of_(of),
+        at_(&root),
+        pool_(pool),
+        layout_(layout),
+        lanes_(lanes),
+        dispatch_(dispatch),
+        failure_(failure) {
+    begin_batch_();
   }
   frontier(const frontier&) = delete;
   frontier& operator=(const frontier&) = delete;
-  ~frontier() { release_batch_(); }
+  ~frontier() = default;
 
   /// Moves on as far as everything is known. `mine`: the node of the caller's task, if that is where the
   /// frontier lies; it goes on there afterwards. Then somebody else may have the frontier, and the stream may
@@ -50,31 +55,15 @@ class frontier {
       }
     }
   }
-  /// Places the bytes that were put together for one call.
+  /// Lets the bytes be placed that were put together so far.
   void place_batch() noexcept {
-    if (!pieces_.empty() && !failed()) {
-      try {
-        layout_.place(pieces_);
-      } catch (...) {
-        fail(std::current_exception());
-      }
-    }
-    release_batch_();
+    if (now_.used.empty()) return;
+    now_.begin = position_ - now_.size;
+    dispatch_.add(std::exchange(now_, {}));
+    begin_batch_();
   }
   /// Bytes known so far.
   std::uint64_t position() const noexcept { return position_; }
-
-  /// The first failure of the stream itself counts.
-  void fail(std::exception_ptr e) noexcept {
-    const std::lock_guard hold(failure_door_);
-    if (failure_) return;
-    failure_ = std::move(e);
-    failed_.store(true, base::memory_order_release);  // pairs with rethrow_failure
-  }
-  bool failed() const noexcept { return failed_.load(base::memory_order_relaxed); }
-  void rethrow_failure() const {
-    if (failed_.load(base::memory_order_acquire)) std::rethrow_exception(failure_);
-  }
 
   /// Appends what a hook gives, at the frontier. *Throws*: std::bad_alloc.
   void append(const std::byte* from, std::size_t size) {
@@ -138,9 +127,9 @@ class frontier {
       case element_kind::hook: {
         auto& h = static_cast<hook_element&>(e);
         try {
-          h.call(h, lost_() || failed() ? nullptr : &of_);
+          h.call(h, lost_() || failure_.any() ? nullptr : &of_);
         } catch (...) {
-          fail(std::current_exception());
+          failure_.note(std::current_exception());
         }
         break;
       }
@@ -165,46 +154,35 @@ class frontier {
     // Release and acquire: whoever recycles it comes after all who used it.
     if (c.live.fetch_sub(1, base::memory_order_acq_rel) == 1) pool_.give_back(&c);
   }
+  void begin_batch_() noexcept {
+    try {
+      now_.pieces.reserve(most_pieces);
+      now_.used.reserve(most_pieces);
+    } catch (...) {
+      failure_.note(std::current_exception());
+    }
+  }
   /// Adds bytes to the batch.
   void add_(block& b, std::size_t begin, std::size_t size, std::uint32_t crc) noexcept {
-    if (lost_() || failed()) return lanes_.release(b, 1);
-    position_ += size;
+    if (lost_() || failure_.any()) return lanes_.release(b, 1);
     const bool files = layout_.files_blocks();
-    if (!files && !b.hold()) return place_fetched_(b, begin, size);
-    const std::byte* const data = files ? nullptr : b.bytes.get() + begin;
-    if (data != nullptr && !pieces_.empty() && pieces_.back().data + pieces_.back().size == data)
-      pieces_.back().size += size;
+    const bool held = !files && b.hold();
+    const bool fetched = !files && !held;
+    if (fetched) place_batch();  // it is a batch of its own
+    const std::byte* const data = held ? b.bytes.get() + begin : nullptr;
+    if (held && !now_.pieces.empty() && now_.pieces.back().data + now_.pieces.back().size == data)
+      now_.pieces.back().size += size;
     else
-      pieces_.push_back({data, size, &b, begin, crc});
-    if (!used_.empty() && used_.back().of == &b)
-      ++used_.back().extents;
+      now_.pieces.push_back({data, size, &b, begin, crc});
+    if (!now_.used.empty() && now_.used.back().of == &b)
+      ++now_.used.back().extents;
     else
-      used_.push_back({&b, 1});
-    batch_size_ += size;
-    if (batch_size_ >= layout_.worth_while() || pieces_.size() == most_pieces || used_.size() == most_pieces)
+      now_.used.push_back({&b, 1, held});
+    now_.size += size;
+    position_ += size;
+    if (fetched || now_.size >= layout_.worth_while() || now_.pieces.size() == most_pieces ||
+        now_.used.size() == most_pieces)
       place_batch();
-  }
-  /// Places bytes that were written to a scratch file.
-  void place_fetched_(block& b, std::size_t begin, std::size_t size) noexcept {
-    place_batch();
-    try {
-      fetched_.resize(size);
-      lanes_.fetch(b, begin, fetched_.data(), size);
-      const piece p{fetched_.data(), size, &b, begin, 0};
-      layout_.place({&p, 1});
-    } catch (...) {
-      fail(std::current_exception());
-    }
-    lanes_.release(b, 1);
-  }
-  void release_batch_() noexcept {
-    for (const use& u : used_) {
-      if (!layout_.files_blocks()) u.of->let_go(static_cast<std::uint32_t>(u.extents));
-      lanes_.release(*u.of, u.extents);
-    }
-    used_.clear();
-    pieces_.clear();
-    batch_size_ = 0;
   }
   /// The end of a stream that has no handle any more (core.hpp).
   void end_() noexcept;
@@ -214,21 +192,13 @@ class frontier {
   element* last_ = nullptr;  // of the list of at_: all up to it are passed
   std::uint32_t lost_at_ = nowhere;
   std::uint64_t position_ = 0;
-  std::size_t batch_size_ = 0;
   memory_pool& pool_;
   placer& layout_;
   lane_table& lanes_;
   lane* own_ = nullptr;  // for what hooks append
-  std::vector<piece> pieces_;
-  struct use {
-    block* of;
-    std::int64_t extents;
-  };
-  std::vector<use> used_;  // blocks of the batch
-  std::vector<std::byte> fetched_;
-  base::mutex failure_door_;
-  std::exception_ptr failure_;
-  base::atomic<bool> failed_{false};
+  dispatcher& dispatch_;
+  first_failure& failure_;
+  batch now_;  // what is being put together
 };
 
 }  // namespace weft::stream

@@ -68,9 +68,7 @@ class lane_table {
       const bool files = layout_.files_blocks();
       if (files) layout_.file_block(*b);
       if (b->users.load(base::memory_order_acquire) == -b->extents) {  // all of it has been placed
-        b->users.store(0, base::memory_order_relaxed);
-        b->extents = 0;
-        b->used = 0;
+        b->begin_anew();
         if (files) layout_.begin_block(l.number, *b);
         return;
       }
@@ -145,7 +143,7 @@ class lane_table {
       }
       l.scratch.write_at(b.bytes.get(), b.used, l.scratch_size);
     } catch (...) {
-      b.end_move(residence::memory);
+      b.end_move(false);
       throw;
     }
     b.file = l.number;
@@ -153,7 +151,7 @@ class lane_table {
     l.scratch_size += b.used;
     spilled_.fetch_add(b.used, base::memory_order_relaxed);
     pool_.give_back_bytes(b);
-    b.end_move(residence::file);
+    b.end_move(true);
   }
   void leave_block_(lane& l) noexcept {
     block& b = *std::exchange(l.current, nullptr);

@@ -13,55 +13,58 @@
 
 namespace weft::stream {
 
-/// Where the bytes of a block are. moving: whoever found no room in memory writes them to a scratch file.
-/// held: whoever has the frontier reads them in memory.
-enum class residence : std::uint8_t { memory, held, moving, file };
-
 /// Bytes that one worker has appended to a stream, in the order of their making.
 ///
 /// Who may touch it when:
-///  1. `bytes` up to the end of a published extent, and `file`, `begin` once `where` says file, are constant.
-///  2. What lies behind, `used` and `extents` belong to the worker whose lane the block is in.
-///  3. `where`: memory -> moving -> file by that worker (or at once to file, in segmented streams); memory
-///  <->
-///     held by whoever has the frontier, to whom `holds` belongs as well.
+///  1. `bytes` up to the end of a published extent, and `file`, `begin` once it has moved, are constant.
+///  2. What lies behind, `used` and `extents` belong to the worker whose lane the block is in, which also
+///  moves the
+///     content to a file (at once in segmented streams).
+///  3. Batches hold the content in memory from when they are made until they are placed.
 ///  4. `users` counts extents that are not placed, and the lane; who brings it to zero recycles the block.
 struct block {
   std::unique_ptr<std::byte[]> bytes;
   std::size_t used = 0;
   std::int64_t extents = 0;  ///< made in it, while it is in a lane
-  std::uint32_t holds = 0;
-  std::uint32_t file = 0;   ///< number of the file it was written to,
-  std::uint64_t begin = 0;  ///< and where it begins there
-  base::atomic<residence> where{residence::memory};
+  std::uint32_t file = 0;    ///< number of the file it was written to,
+  std::uint64_t begin = 0;   ///< and where it begins there
   base::atomic<std::int64_t> users{0};
 
-  /// *Returns*: whether the content stays in memory now, until let_go; else it is in a file.
+  /// Keeps the content in memory until let_go. *Returns*: false if it is in a file.
   bool hold() noexcept {
-    if (holds != 0) return ++holds, true;
-    for (base::backoff wait;; wait.wait()) {
-      residence r = residence::memory;
-      // Acquire pairs with end_move.
-      if (where.compare_exchange_strong(r, residence::held, base::memory_order_acquire,
-                                        base::memory_order_acquire)) {
-        holds = 1;
+    for (base::backoff wait;;) {
+      std::uint32_t n = holds_.load(base::memory_order_acquire);  // pairs with end_move
+      if (n == filed) return false;
+      if (n == moving)
+        wait.wait();
+      else if (holds_.compare_exchange_weak(n, n + 1, base::memory_order_relaxed, base::memory_order_relaxed))
         return true;
-      }
-      if (r == residence::file) return false;
     }
   }
   void let_go(std::uint32_t n) noexcept {
-    if ((holds -= n) == 0)
-      where.store(residence::memory, base::memory_order_release);  // pairs with begin_move
-  }
+    holds_.fetch_sub(n, base::memory_order_release);
+  }  // see begin_move
   /// *Returns*: false if somebody holds the content.
   bool begin_move() noexcept {
-    residence r = residence::memory;
-    // Acquire pairs with let_go.
-    return where.compare_exchange_strong(r, residence::moving, base::memory_order_acquire,
-                                         base::memory_order_relaxed);
+    std::uint32_t nobody = 0;
+    // Acquire pairs with let_go: nobody reads any more.
+    return holds_.compare_exchange_strong(nobody, moving, base::memory_order_acquire,
+                                          base::memory_order_relaxed);
   }
-  void end_move(residence now) noexcept { where.store(now, base::memory_order_release); }  // pairs with hold
+  void end_move(bool well) noexcept {
+    holds_.store(well ? filed : 0, base::memory_order_release);  // pairs with hold
+  }
+  /// *Requires*: nobody else knows of the block.
+  void begin_anew() noexcept {
+    used = 0;
+    extents = 0;
+    holds_.store(0, base::memory_order_relaxed);
+    users.store(0, base::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::uint32_t filed = UINT32_MAX, moving = UINT32_MAX - 1;
+  base::atomic<std::uint32_t> holds_{0};
 };
 
 /// Records are carved from chunks, which are aligned to their size, and recycled when all of them have been
@@ -107,11 +110,7 @@ class memory_pool {
     }
     if (b == nullptr) b = std::make_unique<block>();
     if (b->bytes == nullptr) b->bytes = take_bytes();
-    b->used = 0;
-    b->extents = 0;
-    b->holds = 0;
-    b->where.store(residence::memory, base::memory_order_relaxed);  // published with its first extent
-    b->users.store(0, base::memory_order_relaxed);
+    b->begin_anew();
     in_use_.fetch_add(block_size_, base::memory_order_relaxed);
     return b.release();
   }

@@ -18,8 +18,9 @@ struct piece {
   std::uint32_t crc;
 };
 
-/// A layout: where bytes end. *Thread safety*: `begin_block` and `file_block` for one lane at a time; the
-/// rest one at a time. All but the destructor throw std::system_error and std::bad_alloc.
+/// A layout: where bytes end. *Thread safety*: `begin_block` and `file_block` for one lane at a time;
+/// `place_at` and `wait_for_room` any thread; the rest one at a time. All but the destructor throw
+/// std::system_error and std::bad_alloc.
 class placer {
  public:
   placer() = default;
@@ -33,8 +34,15 @@ class placer {
   virtual void begin_block(std::uint32_t, block&) {}
   /// Writes a block there.
   virtual void file_block(block&) {}
-  /// Puts pieces behind what has been placed so far.
-  virtual void place(std::span<const piece> pieces) = 0;
+  /// Puts pieces behind what has been placed so far; for layouts that need them in order.
+  virtual void place(std::span<const piece>) {}
+  /// Whether pieces may be placed in any order, by several threads at once; then `place_at` and `placed` are
+  /// called.
+  virtual bool in_any_order() const noexcept { return false; }
+  /// *Returns*: the CRC-32C of the bytes, if the layout wants to know it.
+  virtual std::uint32_t place_at(std::span<const piece>, std::uint64_t) { return 0; }
+  /// The first `size` bytes are placed; one call at a time.
+  virtual void placed(std::uint64_t /*size*/, std::uint32_t /*crc*/) {}
   /// How many bytes make a call worth while.
   virtual std::size_t worth_while() const noexcept { return std::size_t{1} << 20; }
   /// Lets a producer wait where bytes are taken more slowly than they come.

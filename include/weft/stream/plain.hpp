@@ -29,25 +29,31 @@ class plain_layout final : public placer {
     io::remove_if_exists(log_name(path));
   }
 
-  void place(std::span<const piece> pieces) override {
+  bool in_any_order() const noexcept override { return true; }
+  std::uint32_t place_at(std::span<const piece> pieces, std::uint64_t at) override {
     iovec parts[parts_at_once];
+    std::uint32_t crc = 0;
     while (!pieces.empty()) {
       const std::size_t n = std::min(pieces.size(), parts_at_once);
       std::uint64_t size = 0;
       for (std::size_t i = 0; i < n; ++i) {
         parts[i] = {const_cast<std::byte*>(pieces[i].data), pieces[i].size};
         size += pieces[i].size;
+        if (options_.commit_every != 0) crc = io::crc32c(pieces[i].data, pieces[i].size, crc);
       }
-      allocate_(size);
-      part_.write_at(std::span<const iovec>(parts, n), size_);
-      if (options_.commit_every != 0)
-        for (std::size_t i = 0; i < n; ++i) crc_ = io::crc32c(pieces[i].data, pieces[i].size, crc_);
-      size_ += size;
+      if (options_.durable) allocate_(at + size);
+      part_.write_at(std::span<const iovec>(parts, n), at);
+      at += size;
       pieces = pieces.subspan(n);
-      if (options_.commit_every != 0 &&
-          size_ - committed_.load(base::memory_order_relaxed) >= options_.commit_every)
-        commit_();
     }
+    return crc;
+  }
+  void placed(std::uint64_t size, std::uint32_t crc) override {
+    size_ = size;
+    crc_ = crc;
+    if (options_.commit_every != 0 &&
+        size_ - committed_.load(base::memory_order_relaxed) >= options_.commit_every)
+      commit_();
   }
   std::size_t worth_while() const noexcept override {
     constexpr std::uint64_t usual = std::uint64_t{1} << 20;
@@ -96,12 +102,13 @@ class plain_layout final : public placer {
     }
   }
   /// Blocks that exist make durable writes much faster.
-  void allocate_(std::uint64_t size) {
-    if (!options_.durable || size_ + size <= allocated_) return;
+  void allocate_(std::uint64_t end) {
+    const std::lock_guard hold(door_);
+    if (end <= allocated_) return;
     constexpr std::uint64_t least = std::uint64_t{1} << 20, most = std::uint64_t{64} << 20;
-    const std::uint64_t step = size + std::clamp(size_, least, most);
+    const std::uint64_t target = end + std::clamp(end, least, most);
     try {
-      if (part_.allocate(size_, step)) allocated_ = size_ + step;
+      if (part_.allocate(allocated_, target - allocated_)) allocated_ = target;
     } catch (const std::system_error&) {  // no room ahead; the write will say whether there is any
     }
   }
@@ -120,7 +127,9 @@ class plain_layout final : public placer {
   io::file part_;
   const bool replaces_index_;
   std::optional<commit_log> log_;
-  std::uint64_t size_ = 0, allocated_ = 0;
+  std::uint64_t size_ = 0;
+  base::mutex door_;
+  std::uint64_t allocated_ = 0;
   std::uint32_t crc_ = 0;
   base::atomic<std::uint64_t> committed_{0};
 };
