@@ -92,6 +92,6 @@ int main() {
   model::control<spilling>("append_frontier", "moved bytes are not published",
                            {"block::end_move", operation::store});
   model::control<spilling>("append_frontier", "the memory is given up too early",
-                           {"block::let_go", operation::store});
+                           {"block::let_go", operation::rmw});
   return model::verdict();
 }
