@@ -89,8 +89,10 @@ template <std::size_t Part>
 
 /// By what 512 bits move on over `bits` bits: a factor for the first and one for the last 64 of every 128.
 [[gnu::target("avx512f")]] inline __m512i crc32c_factors(std::uint64_t first, std::uint64_t last) noexcept {
-  const auto wide_first = static_cast<long long>(first << 32);
-  const auto wide_last = static_cast<long long>(last << 32);
+  first <<= 32;
+  last <<= 32;
+  const auto wide_first = static_cast<long long>(first);
+  const auto wide_last = static_cast<long long>(last);
   return _mm512_set_epi64(wide_last, wide_first, wide_last, wide_first, wide_last, wide_first, wide_last,
                           wide_first);
 }
