@@ -5,3 +5,4 @@
 #include <weft/stream/append_file.hpp>
 #include <weft/stream/append_sink.hpp>
 #include <weft/stream/reader.hpp>
+#include <weft/stream/recovery.hpp>

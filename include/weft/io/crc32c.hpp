@@ -88,9 +88,9 @@ template <std::size_t Part>
 }
 
 /// By what 512 bits move on over `bits` bits: a factor for the first and one for the last 64 of every 128.
-[[gnu::target("avx512f")]] inline __m512i crc32c_factors(std::uint32_t first, std::uint32_t last) noexcept {
-  const auto wide_first = static_cast<long long>(std::uint64_t{first} << 32);
-  const auto wide_last = static_cast<long long>(std::uint64_t{last} << 32);
+[[gnu::target("avx512f")]] inline __m512i crc32c_factors(std::uint64_t first, std::uint64_t last) noexcept {
+  const auto wide_first = static_cast<long long>(first << 32);
+  const auto wide_last = static_cast<long long>(last << 32);
   return _mm512_set_epi64(wide_last, wide_first, wide_last, wide_first, wide_last, wide_first, wide_last,
                           wide_first);
 }

@@ -53,10 +53,9 @@ inline int rename_by_link(const std::string& from, const std::string& to) {
 
 }  // namespace detail
 
-/// Gives a file its final name, which is durable on return. *Requires*: the file's bytes are synchronised;
-/// both names are in one file system. *Throws*: std::system_error, with EEXIST if `to` exists and not
-/// `replace`; the file then keeps its name.
-inline void rename_durably(const std::string& from, const std::string& to, bool replace) {
+/// Gives a file another name in the same file system. *Throws*: std::system_error, with EEXIST if `to` exists
+/// and not `replace`; the file then keeps its name.
+inline void rename(const std::string& from, const std::string& to, bool replace) {
   int failed;
   if (replace) {
     failed = ::rename(from.c_str(), to.c_str());
@@ -66,6 +65,11 @@ inline void rename_durably(const std::string& from, const std::string& to, bool 
       failed = detail::rename_by_link(from, to);
   }
   if (failed != 0) fail(errno, ("rename '" + from + "' to").c_str(), to);
+}
+
+/// The same, durable on return. *Requires*: the file's bytes are synchronised.
+inline void rename_durably(const std::string& from, const std::string& to, bool replace) {
+  rename(from, to, replace);
   sync_directory_of(to);
 }
 

@@ -170,7 +170,7 @@ class frontier {
     if (lost_() || failed()) return lanes_.release(b, 1);
     position_ += size;
     const bool files = layout_.files_blocks();
-    if (!files && !lanes_.hold(b)) return place_fetched_(b, begin, size);
+    if (!files && !b.hold()) return place_fetched_(b, begin, size);
     const std::byte* const data = files ? nullptr : b.bytes.get() + begin;
     if (data != nullptr && !pieces_.empty() && pieces_.back().data + pieces_.back().size == data)
       pieces_.back().size += size;
@@ -199,7 +199,7 @@ class frontier {
   }
   void release_batch_() noexcept {
     for (const use& u : used_) {
-      if (!layout_.files_blocks()) lane_table::let_go(*u.of, static_cast<std::uint32_t>(u.extents));
+      if (!layout_.files_blocks()) u.of->let_go(static_cast<std::uint32_t>(u.extents));
       lanes_.release(*u.of, u.extents);
     }
     used_.clear();

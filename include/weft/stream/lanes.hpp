@@ -100,24 +100,6 @@ class lane_table {
         leave_block_(*l);
       }
   }
-  /// Whether the content of a block could be held in memory; else it is in a file. By whoever has the
-  /// frontier.
-  static bool hold(block& b) noexcept {
-    if (b.holds++ != 0) return true;
-    for (base::backoff wait;; wait.wait()) {
-      residence r = residence::memory;
-      // Acquire pairs with spill_.
-      if (b.where.compare_exchange_strong(r, residence::held, base::memory_order_acquire)) return true;
-      if (r == residence::file) {
-        --b.holds;
-        return false;
-      }
-    }
-  }
-  static void let_go(block& b, std::uint32_t holds) noexcept {
-    if ((b.holds -= holds) == 0)
-      b.where.store(residence::memory, base::memory_order_release);  // pairs with spill_
-  }
   /// Extents of a block have been passed.
   void release(block& b, std::int64_t extents) noexcept {
     // Release and acquire: whoever recycles it comes after all who used it.
@@ -153,9 +135,7 @@ class lane_table {
     return *all_.back();
   }
   void spill_(lane& l, block& b) {
-    residence r = residence::memory;
-    // Acquire pairs with let_go.
-    if (!b.where.compare_exchange_strong(r, residence::moving, base::memory_order_acquire)) return;
+    if (!b.begin_move()) return;
     try {
       if (!l.scratch) {
         const std::string path = scratch_ + ".spill" + std::to_string(reinterpret_cast<std::uintptr_t>(&l));
@@ -165,7 +145,7 @@ class lane_table {
       }
       l.scratch.write_at(b.bytes.get(), b.used, l.scratch_size);
     } catch (...) {
-      b.where.store(residence::memory, base::memory_order_release);
+      b.end_move(residence::memory);
       throw;
     }
     b.file = l.number;
@@ -173,7 +153,7 @@ class lane_table {
     l.scratch_size += b.used;
     spilled_.fetch_add(b.used, base::memory_order_relaxed);
     pool_.give_back_bytes(b);
-    b.where.store(residence::file, base::memory_order_release);  // pairs with hold
+    b.end_move(residence::file);
   }
   void leave_block_(lane& l) noexcept {
     block& b = *std::exchange(l.current, nullptr);

@@ -2,7 +2,7 @@
 // The memory of an append stream: blocks that hold bytes, and chunks that hold the records of their places.
 #pragma once
 
-#include <weft/base/atomic.hpp>
+#include <weft/base/spin.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +35,33 @@ struct block {
   std::uint64_t begin = 0;  ///< and where it begins there
   base::atomic<residence> where{residence::memory};
   base::atomic<std::int64_t> users{0};
+
+  /// *Returns*: whether the content stays in memory now, until let_go; else it is in a file.
+  bool hold() noexcept {
+    if (holds != 0) return ++holds, true;
+    for (base::backoff wait;; wait.wait()) {
+      residence r = residence::memory;
+      // Acquire pairs with end_move.
+      if (where.compare_exchange_strong(r, residence::held, base::memory_order_acquire,
+                                        base::memory_order_acquire)) {
+        holds = 1;
+        return true;
+      }
+      if (r == residence::file) return false;
+    }
+  }
+  void let_go(std::uint32_t n) noexcept {
+    if ((holds -= n) == 0)
+      where.store(residence::memory, base::memory_order_release);  // pairs with begin_move
+  }
+  /// *Returns*: false if somebody holds the content.
+  bool begin_move() noexcept {
+    residence r = residence::memory;
+    // Acquire pairs with let_go.
+    return where.compare_exchange_strong(r, residence::moving, base::memory_order_acquire,
+                                         base::memory_order_relaxed);
+  }
+  void end_move(residence now) noexcept { where.store(now, base::memory_order_release); }  // pairs with hold
 };
 
 /// Records are carved from chunks, which are aligned to their size, and recycled when all of them have been

@@ -18,8 +18,8 @@ struct piece {
   std::uint32_t crc;
 };
 
-/// A layout: where bytes end. *Thread safety*: `file_block` for one number at a time; the rest one at a time.
-/// All but the destructor throw std::system_error and std::bad_alloc.
+/// A layout: where bytes end. *Thread safety*: `begin_block` and `file_block` for one lane at a time; the
+/// rest one at a time. All but the destructor throw std::system_error and std::bad_alloc.
 class placer {
  public:
   placer() = default;
@@ -29,7 +29,7 @@ class placer {
 
   /// Whether blocks are written to files as they are, before the places of their bytes are known.
   virtual bool files_blocks() const noexcept { return false; }
-  /// Notes in an empty block where it will be in file `number`, behind the one before.
+  /// Notes in an empty block where it will be in the file of that lane, behind the one before.
   virtual void begin_block(std::uint32_t, block&) {}
   /// Writes a block there.
   virtual void file_block(block&) {}

@@ -7,6 +7,7 @@
 #include <weft/io/names.hpp>
 #include <weft/stream/commit_log.hpp>
 #include <weft/stream/format.hpp>
+#include <weft/stream/index_scan.hpp>
 #include <weft/stream/placer.hpp>
 
 #include <optional>
@@ -24,7 +25,7 @@ class plain_layout final : public placer {
   };
   /// *Throws*: std::system_error, also if `path` exists and is not to be overwritten.
   plain_layout(const std::string& path, const options& o)
-      : options_(o), path_(path), part_(create_(path, o.overwrite)) {
+      : options_(o), path_(path), part_(create_(path, o.overwrite)), replaces_index_(is_index_(path)) {
     if (o.commit_every != 0) log_.emplace(log_name(path), true);
   }
 
@@ -54,8 +55,10 @@ class plain_layout final : public placer {
     if (allocated_ > size_) part_.resize(size_);
     if (options_.sync) part_.sync();
     part_.close();
-    io::rename_durably(part_.path(), path_, options_.overwrite);
+    io::rename(part_.path(), path_, options_.overwrite);
+    if (options_.sync) io::sync_directory_of(path_);
     committed_.store(size_, base::memory_order_relaxed);
+    if (replaces_index_) remove_data_files_();
     if (log_) {
       log_.reset();
       io::remove_if_exists(log_name(path_));
@@ -79,6 +82,17 @@ class plain_layout final : public placer {
     if (!overwrite && io::exists(path)) io::fail(EEXIST, "create", path);
     return io::file::create_locked(part_name(path), overwrite);
   }
+  static bool is_index_(const std::string& path) {
+    return io::exists(path) && claims_to_be_index(io::file::open_read(path));
+  }
+  /// Those of the segmented stream that had the name before.
+  void remove_data_files_() {
+    constexpr std::uint32_t gap = 64;  // workers that appended nothing have no file
+    for (std::uint32_t n = 0, missing = 0; missing < gap; ++n) {
+      missing = io::exists(data_name(path_, n)) ? 0 : missing + 1;
+      io::remove_if_exists(data_name(path_, n));
+    }
+  }
   /// Blocks that exist make durable writes much faster.
   void allocate_(std::uint64_t size) {
     if (!options_.durable || size_ + size <= allocated_) return;
@@ -98,6 +112,7 @@ class plain_layout final : public placer {
   const options options_;
   const std::string path_;
   io::file part_;
+  const bool replaces_index_;
   std::optional<commit_log> log_;
   std::uint64_t size_ = 0, allocated_ = 0;
   std::uint32_t crc_ = 0;

@@ -75,6 +75,7 @@ class segment_index {
     put_last_();
     if (slot_ == 0 && number_ == 0) open_block_();  // a stream without bytes has one block too
     seal_();
+    fill_block_();
     std::array<std::byte, footer_size> end;
     const std::uint64_t position = offset_of_(slot_);
     put_footer(end.data(), {.salt = salt_, .all = written_, .position = position, .data_files = data_files_});
@@ -106,15 +107,20 @@ class segment_index {
   /// Moves the segment that could still have grown into the block.
   void put_last_() {
     if (last_.length == 0) return;
-    if (slot_ == slots_per_block - 1) {
-      sealed_ = false;  // the last slot of a block is always a mark, even behind another one
-      seal_();
-    }
+    fill_block_();
     if (slot_ == 0) open_block_();
     put_segment(at_(slot_++), last_);
     count_(written_, last_);
     last_.length = 0;
     sealed_ = false;
+  }
+
+  /// The last slot of a block is always a mark, even behind another one: no segment and no part of the
+  /// footer.
+  void fill_block_() {
+    if (slot_ != slots_per_block - 1) return;
+    sealed_ = false;
+    seal_();
   }
 
   /// Ends what stands in the block with a mark, and writes what is not written yet.

@@ -17,10 +17,9 @@ class segmented_layout final : public placer {
       : overwrite_(overwrite), sync_(sync), path_(path), index_(create_(path, overwrite)) {}
 
   bool files_blocks() const noexcept override { return true; }
-  void begin_block(std::uint32_t number, block& b) override {
-    data_file& f = file_(number);
-    b.file = number;
-    b.begin = f.size;
+  void begin_block(std::uint32_t lane, block& b) override {
+    b.file = number_of_(lane);
+    b.begin = file_(b.file).size;
   }
   void file_block(block& b) override {
     if (b.used == 0) return;
@@ -33,12 +32,12 @@ class segmented_layout final : public placer {
   }
   void finish() override {
     for (const std::unique_ptr<data_file>& f : files_) {
-      if (f == nullptr) continue;
       if (sync_) f->data.sync();
       f->data.close();
     }
     index_.finish(sync_);
-    io::rename_durably(index_.path(), path_, overwrite_);
+    io::rename(index_.path(), path_, overwrite_);
+    if (sync_) io::sync_directory_of(path_);
   }
   void give_up() noexcept override {
     try {
@@ -58,24 +57,32 @@ class segmented_layout final : public placer {
     io::remove_if_exists(path);  // its data files are about to be overwritten
     return made;
   }
-  /// The file of a lane. *Thread safety*: any thread.
-  data_file& file_(std::uint32_t number) {
+  /// The file of a lane, which is made when it is needed. *Thread safety*: any thread, here and below.
+  std::uint32_t number_of_(std::uint32_t lane) {
     const std::lock_guard hold(door_);
-    if (files_.size() <= number) files_.resize(number + 1);
-    if (files_[number] == nullptr) {
+    if (numbers_.size() <= lane) numbers_.resize(lane + 1, none);
+    if (numbers_[lane] == none) {
+      const auto number = static_cast<std::uint32_t>(files_.size());
       auto made = std::make_unique<data_file>();
       made->data = io::file::create(data_name(path_, number), overwrite_);
       write_data_header(made->data, index_.salt(), number);
-      files_[number] = std::move(made);
+      files_.push_back(std::move(made));
+      numbers_[lane] = number;
     }
+    return numbers_[lane];
+  }
+  data_file& file_(std::uint32_t number) {
+    const std::lock_guard hold(door_);
     return *files_[number];
   }
 
+  static constexpr std::uint32_t none = UINT32_MAX;
   const bool overwrite_, sync_;
   const std::string path_;
   segment_index index_;
   base::mutex door_;
-  std::vector<std::unique_ptr<data_file>> files_;
+  std::vector<std::unique_ptr<data_file>> files_;  // by their numbers
+  std::vector<std::uint32_t> numbers_;             // by lanes
 };
 
 }  // namespace weft::stream

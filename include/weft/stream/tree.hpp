@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/sched/fence.hpp>
+#include <weft/stream/gate.hpp>
 #include <weft/stream/memory.hpp>
 
 namespace weft::stream {
@@ -33,37 +34,6 @@ struct extent final : element {
   block* in;
   std::size_t begin, end;
   std::uint32_t crc = 0;
-};
-
-/// How far something is that the stream waits for. open: it goes on. watched: it goes on, and who ends it has
-/// the frontier then. ended, cut: it is over, and has failed.
-enum class gate_state : std::uint8_t { open, watched, ended, cut };
-
-/// Something that has to end before the frontier passes. Whoever has the frontier makes it watched and leaves
-/// the frontier there; who ends it takes the frontier over.
-class gate {
- public:
-  /// Acquire pairs with end().
-  gate_state state() const noexcept { return state_.load(base::memory_order_acquire); }
-  /// Leaves the frontier here. *Returns*: false if it has ended.
-  bool watch() noexcept {
-    gate_state seen = gate_state::open;
-    // Release hands the frontier to whoever ends it; acquire sees what was published before the end.
-    return state_.compare_exchange_strong(seen, gate_state::watched, base::memory_order_acq_rel,
-                                          base::memory_order_acquire);
-  }
-  /// Takes the frontier from here. *Requires*: watched, and called by who would end it.
-  void leave() noexcept {
-    state_.store(gate_state::open, base::memory_order_relaxed);  // the next watch() publishes
-  }
-  /// *Returns*: whether the caller has the frontier now.
-  bool end(bool well) noexcept {
-    return state_.exchange(well ? gate_state::ended : gate_state::cut, base::memory_order_acq_rel) ==
-           gate_state::watched;
-  }
-
- private:
-  base::atomic<gate_state> state_{gate_state::open};
 };
 
 /// Waits for closures that append nothing.

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSL-1.0
+// Makes small streams for tests of programs: finished, unfinished and damaged ones of both layouts.
+//
+// usage: make_streams <directory>
+#include "stream/small_streams.hpp"
+
+#include <weft/stream/commit_log.hpp>
+
+#include <cstdio>
+
+int main(int count, char** words) {
+  if (count != 2) return 2;
+  const std::string here = std::string(words[1]) + "/";
+  for (const char* const name : {"finished", "unfinished", "damaged"}) {
+    weft_test::stream_writer w(here + name, 2);
+    w.add(0, "serial ");
+    w.add(1, "bytes ");
+    w.commit();
+    w.add(0, "in parallel\n");
+    if (std::string(name) == "unfinished")
+      w.abandon();
+    else
+      w.finish();
+  }
+  std::string data = weft_test::slurp(here + "damaged.0");
+  data.back() = '!';
+  weft_test::spill(here + "damaged.0", data);
+
+  weft_test::spill(here + "plain", "serial bytes\n");
+  weft_test::spill(here + "log.part", "serial bytes and some more");
+  weft::stream::commit_log(here + "log.log", true).note(13, weft::io::crc32c("serial bytes ", 13), false);
+  weft_test::spill(here + "alone.part", "serial bytes");
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSL-1.0
+// Random programs on weft: every child a task, with what happened on the way.
+#pragma once
+
+#include "stream/programs.hpp"
+
+#include <weft/append.hpp>
+#include <weft/weft.hpp>
+
+#include <functional>
+
+namespace stream_test {
+
+/// What the serial program does for `count` seeds from `first` on, as another executable says, in which fork
+/// is a call. What the serial program does for `count` seeds from `first` on, as another executable says, in
+/// which fork is a call.
+inline std::vector<result> serial_results(std::uint64_t first, int count, int depth) {
+  const std::string command = std::string(WEFT_SERIAL_APPENDS) + ' ' + std::to_string(first) + ' ' +
+                              std::to_string(count) + ' ' + std::to_string(depth);
+  std::FILE* const from = ::popen(command.c_str(), "r");
+  if (from == nullptr) throw std::runtime_error("cannot run " + command);
+  std::vector<result> all;
+  unsigned long long size, hash;
+  int throws;
+  while (std::fscanf(from, "%llu %llu %d", &size, &hash, &throws) == 3)
+    all.push_back({size, hash, throws != 0});
+  if (::pclose(from) != 0 || all.size() != static_cast<std::size_t>(count))
+    throw std::runtime_error("no results of " + command);
+  return all;
+}
+
+/// What has happened: bodies that went on elsewhere after a wait; writes that came before earlier ones.
+struct happenings {
+  weft::base::atomic<std::uint64_t> moves{0}, overtakings{0};
+  weft::base::atomic<int> last{-1};
+
+  void note_write(const std::string& bytes) {
+    const int place = std::atoi(bytes.c_str());
+    if (last.exchange(place, weft::base::memory_order_relaxed) > place)
+      overtakings.fetch_add(1, weft::base::memory_order_relaxed);
+  }
+};
+
+/// What all tasks of a program know.
+struct world {
+  weft::runtime& rt;
+  happenings& seen;
+  std::function<void()> dawdle;
+};
+
+inline void nap(world& w) {
+  const void* const before = weft::sched::current().executor;
+  w.dawdle();
+  weft::sync();
+  if (weft::sched::current().executor != before) w.seen.moves.fetch_add(1, weft::base::memory_order_relaxed);
+}
+
+/// Children that a body left behind when it threw may have thrown, too; the serial program has not called
+/// them.
+inline void wait_in_vain() {
+  try {
+    weft::sync();
+  } catch (const planned&) {
+  }
+}
+
+inline void without(const program& p, world& w) {
+  for (const statement& s : p) switch (s.what) {
+      case statement::kind::other_child:
+        weft::fork(without, std::cref(s.body), std::ref(w));
+        break;
+      case statement::kind::sync:
+        weft::sync();
+        break;
+      case statement::kind::guarded:
+        weft::sync();
+        try {
+          without(s.body, w);
+          weft::sync();
+        } catch (const planned&) {
+          wait_in_vain();
+        }
+        break;
+      case statement::kind::fail:
+        throw planned();
+      default:
+        nap(w);
+        break;
+    }
+}
+
+inline void with(const program& p, world& w, weft::append out) {
+  for (const statement& s : p) switch (s.what) {
+      case statement::kind::write:
+        w.seen.note_write(s.bytes);
+        out.write(s.bytes);
+        break;
+      case statement::kind::text:
+        out.stream() << s.bytes;
+        break;
+      case statement::kind::hook:
+        out.finalise([bytes = s.bytes](weft::append_tail& tail) { tail.write(bytes); });
+        break;
+      case statement::kind::append_child:
+        weft::fork(with, std::cref(s.body), std::ref(w), out);
+        break;
+      case statement::kind::other_child:
+        weft::fork(without, std::cref(s.body), std::ref(w));
+        break;
+      case statement::kind::run:
+        w.rt.run(with, std::cref(s.body), std::ref(w), out);
+        break;
+      case statement::kind::sync:
+        weft::sync();
+        break;
+      case statement::kind::guarded:
+        weft::sync();
+        try {
+          with(s.body, w, out);
+          weft::sync();
+        } catch (const planned&) {
+          wait_in_vain();
+        }
+        break;
+      case statement::kind::fail:
+        throw planned();
+      case statement::kind::nap:
+        nap(w);
+        break;
+    }
+}
+
+/// Runs a program between two writes of the stream's maker. *Returns*: whether an exception left the run.
+inline bool append_all(const program& p, world& w, weft::append_stream& to) {
+  bool thrown = false;
+  to.write("begin ");
+  try {
+    w.rt.run(with, std::cref(p), std::ref(w), to);
+  } catch (const planned&) {
+    thrown = true;
+  }
+  to.write("end");
+  to.close();
+  return thrown;
+}
+
+}  // namespace stream_test
