@@ -228,7 +228,7 @@ TEST_CASE("every changed byte is noticed") {
     spill(here / file, bytes);
   }
   REQUIRE_FALSE(noticed(here / "s"));
-  weft_test::figure("stream.flips", changes);
+  weft_test::figure("stream_changes", changes);
 }
 
 TEST_CASE("every cut is noticed") {

@@ -381,7 +381,7 @@ TEST_CASE("killed at any moment: all that was acknowledged is there") {
     bytes_kept += kept.bytes;
   }
   CHECK(kills > 20);
-  weft_test::figure("stream.kills", kills);
+  weft_test::figure("stream_kills", kills);
   CHECK(bytes_kept > 0);
 }
 
