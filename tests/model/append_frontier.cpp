@@ -91,7 +91,7 @@ int main() {
   control("a body takes the frontier without order", "gate::state", operation::load);
   model::control<spilling>("append_frontier", "moved bytes are not published",
                            {"block::end_move", operation::store});
-  model::control<spilling>("append_frontier", "the memory is given up too early",
-                           {"block::let_go", operation::rmw});
+  model::control<spilling>("append_frontier", "the memory is taken while somebody reads",
+                           {"block::begin_move", operation::rmw});
   return model::verdict();
 }
