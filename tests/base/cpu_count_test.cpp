@@ -7,8 +7,14 @@
 #include <weft/base/cpu_count.hpp>
 
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -51,7 +57,30 @@ constexpr const char* version1_mounts =
     "31 22 0:27 / /sys/fs/cgroup/cpuset rw shared:5 - cgroup cgroup rw,cpuset\n"
     "32 22 0:28 / /sys/fs/cgroup/cpu,cpuacct rw shared:6 - cgroup cgroup rw,cpu,cpuacct\n";
 
+/// What a kernel for more processors than this machine's answers.
+struct other_kernel {
+  std::size_t mask_bytes = 0;  ///< shorter masks are refused
+  std::size_t processors = 0;  ///< in every other bit of the mask
+  int refusal = 0;             ///< if not 0: the error of every call
+};
+std::atomic<const other_kernel*> kernel{nullptr};
+std::atomic<int> asked{0};
+
 }  // namespace
+
+// In place of the C library's.
+extern "C" int sched_getaffinity(pid_t thread, std::size_t bytes, cpu_set_t* mask) noexcept {
+  std::memset(mask, 0, bytes);
+  const other_kernel* const other = kernel;
+  if (other == nullptr) return syscall(SYS_sched_getaffinity, thread, bytes, mask) < 0 ? -1 : 0;
+  ++asked;
+  if (other->refusal != 0 || bytes < other->mask_bytes) {
+    errno = other->refusal != 0 ? other->refusal : EINVAL;
+    return -1;
+  }
+  for (std::size_t i = 0; i < other->processors; ++i) CPU_SET_S(2 * i, bytes, mask);
+  return 0;
+}
 
 TEST_CASE("cpu.max is rounded up to processors", "[base]") {
   CHECK_FALSE(base::cpus_of_cpu_max("max 100000\n").has_value());
@@ -122,6 +151,10 @@ TEST_CASE("version 2 in a container: the mount shows a part of the tree", "[base
   CHECK(outer_path.quota() == 3u);
   outer_path.file("/proc/self/cgroup", "0::/docker/abcdef\n");  // not below the mount's root
   CHECK(outer_path.quota() == 4u);
+  outer_path.file("/proc/self/cgroup", "0::/docker/abc\n");  // the mount's root itself
+  CHECK(outer_path.quota() == 4u);
+  outer_path.file("/proc/self/cgroup", "0::/inner\n");
+  CHECK(outer_path.quota() == 4u);
   outer_path.file("/proc/self/cgroup", "0::/../../elsewhere\n");
   CHECK(outer_path.quota() == 4u);
 }
@@ -132,6 +165,28 @@ TEST_CASE("version 2: the mount may be anywhere", "[base]") {
       .file("/proc/self/cgroup", "0::/a\n")
       .file("/mnt/control groups/a/cpu.max", "500000 100000\n");
   CHECK(system.quota() == 5u);
+}
+
+TEST_CASE("version 2: a backslash that starts no octal number is one", "[base]") {
+  for (const char* folder :
+       {"/mnt/a\\940z", "/mnt/a\\090z", "/mnt/a\\00z", "/mnt/a\\00/z", "/mnt/a\\04", "/mnt/a\\"}) {
+    INFO(folder);
+    fake_system system;
+    system.file("/proc/self/mountinfo", std::string("30 22 0:26 / ") + folder + " rw - cgroup2 none rw\n")
+        .file("/proc/self/cgroup", "0::/a\n")
+        .file(std::string(folder) + "/a/cpu.max", "500000 100000\n");
+    CHECK(system.quota() == 5u);
+  }
+}
+
+TEST_CASE("version 2: lines that look like it, and folders in place of files, are passed over", "[base]") {
+  fake_system system;
+  system.file("/proc/self/mountinfo", version2_mount)
+      .file("/proc/self/cgroup", "0:cpu:/tight\n1::/tight\n0::/a/b\n")
+      .file("/sys/fs/cgroup/tight/cpu.max", "100000 100000\n")
+      .file("/sys/fs/cgroup/a/b/cpu.max/a_folder", "100000 100000\n")
+      .file("/sys/fs/cgroup/a/cpu.max", "600000 100000\n");
+  CHECK(system.quota() == 6u);
 }
 
 TEST_CASE("version 1: the controller cpu, with its parents", "[base]") {
@@ -182,4 +237,24 @@ TEST_CASE("the affinity mask counts, not the machine", "[base]") {
   }).join();
   CHECK(pinned == 1);
   CHECK(usable == 1);
+}
+
+TEST_CASE("on a machine with thousands of processors the mask grows until the kernel accepts it", "[base]") {
+  const auto on = [](const other_kernel& other) {
+    asked = 0;
+    kernel = &other;
+    const unsigned cpus = base::affinity_cpus();
+    kernel = nullptr;
+    return cpus;
+  };
+  CHECK(on({1024, 3000, 0}) == 3000);
+  CHECK(asked == 4);  // 128, 256, 512 and 1024 bytes
+  CHECK(on({128, 7, 0}) == 7);
+  CHECK(asked == 1);
+  // A kernel that refuses every length, gives no answer, or an empty one: one processor is there at least.
+  CHECK(on({SIZE_MAX, 7, 0}) == 1);
+  CHECK(asked == 13);
+  CHECK(on({0, 7, EPERM}) == 1);
+  CHECK(asked == 1);
+  CHECK(on({0, 0, 0}) == 1);
 }

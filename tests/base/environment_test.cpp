@@ -7,6 +7,8 @@
 
 #include <weft/base/environment.hpp>
 
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -118,6 +120,17 @@ TEST_CASE("a misspelt variable is refused, with the names that exist", "[base]")
   const scoped_variable known("WEFT_WORKERS",
                               "nonsense");  // the names only: values are checked where they are read
   CHECK_NOTHROW(base::check_environment());
+}
+
+TEST_CASE("an environment that is not there has nothing to refuse", "[base]") {
+  const auto report = weft_test::run_in_child([] {
+    clearenv();
+    if (environ != nullptr) std::puts("still there");
+    base::check_environment();
+    if (base::environment_unsigned("WEFT_WORKERS", 0, 10)) std::puts("a number");
+  });
+  CHECK(report.exit_code == 0);
+  CHECK(report.output.empty());
 }
 
 TEST_CASE("reading a variable that the table lacks is a contract violation", "[base]") {

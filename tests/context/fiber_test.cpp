@@ -357,4 +357,23 @@ TEST_CASE("misuse of contexts ends the program with a sentence", "[context]") {
   });
   CHECK(home_lost.aborted());
   CHECK_THAT(home_lost.output, contains("weft: a fiber that adopted its stack is destroyed while"));
+
+  const auto left_twice = weft_test::run_in_child([] {
+    static fiber home;
+    static fiber* other;
+    fiber second(stack(stack_bytes), [](void*) noexcept {}, nullptr);
+    other = &second;
+    fiber away(stack(stack_bytes), [](void*) noexcept { fiber::switch_to(home, *other); }, nullptr);
+    fiber::switch_to(home, away);
+  });
+  CHECK(left_twice.aborted());
+  CHECK_THAT(left_twice.output, contains("weft: a switch between contexts must go from the running one"));
+
+  const auto home_ended = weft_test::run_in_child([] {
+    static fiber home;
+    fiber away(stack(stack_bytes), [](void*) noexcept { static_cast<void>(home.release_stack()); }, nullptr);
+    fiber::switch_to(home, away);
+  });
+  CHECK(home_ended.aborted());
+  CHECK_THAT(home_ended.output, contains("weft: a fiber is ended that is running or has no stack"));
 }

@@ -6,7 +6,9 @@
 
 #include <weft/context/overflow.hpp>
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <csetjmp>
@@ -224,6 +226,47 @@ TEST_CASE("a handler that was there before gets the faults that are not ours", "
   CHECK(ours.output == sentence("unnamed", 64 << 10));
 }
 
+TEST_CASE("signals that the program ignored stay ignored, faults do not", "[context]") {
+  const auto ignore = [] {
+    std::signal(SIGSEGV, SIG_IGN);
+    install_overflow_handler();
+  };
+  const auto sent = run_in_child([&] {
+    ignore();
+    raise(SIGSEGV);
+    std::printf("survived");
+  });
+  CHECK(sent.exit_code == 0);
+  CHECK(sent.output == "survived");
+  const auto fault = run_in_child([&] {
+    ignore();
+    *nowhere() = 1;
+  });
+  CHECK(died(fault));
+  CHECK_THAT(fault.output, !contains("weft: stack overflow"));
+}
+
+TEST_CASE("a bus error goes to the handler of bus errors", "[context]") {
+  const auto beyond_the_file = [] {
+    std::FILE* const file = std::tmpfile();
+    void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
+    *static_cast<volatile char*>(page) = 1;
+  };
+  const auto handled = run_in_child([&] {
+    std::signal(SIGSEGV, [](int) { _exit(8); });
+    std::signal(SIGBUS, [](int) { _exit(9); });
+    install_overflow_handler();
+    beyond_the_file();
+  });
+  CHECK(handled.exit_code == 9);
+  const auto by_default = run_in_child([&] {
+    std::signal(SIGBUS, SIG_DFL);
+    install_overflow_handler();
+    beyond_the_file();
+  });
+  CHECK(by_default.signal == SIGBUS);
+}
+
 TEST_CASE("a handler that leaves by siglongjmp works again and again", "[context]") {
   if constexpr (detail::tsan_on) return;  // it does not follow jumps out of handlers
   static sigjmp_buf resume;
@@ -266,4 +309,78 @@ TEST_CASE("a guard gives its thread a signal stack, and takes it away", "[contex
   CHECK(there);
   CHECK(kept);
   CHECK(gone == none_before);  // sanitizers bring a signal stack of their own, which stays
+}
+
+TEST_CASE("a guard whose signal stack somebody replaced leaves the other one in place", "[context]") {
+  static char others[64 * 1024];
+  bool kept = false;
+  std::thread([&] {
+    stack_t none = {};
+    none.ss_flags = SS_DISABLE;
+    sigaltstack(&none, nullptr);
+    stack_t other = {};
+    other.ss_sp = others;
+    other.ss_size = sizeof others;
+    {
+      const overflow_guard guard;
+      sigaltstack(&other, nullptr);
+    }
+    stack_t present = {};
+    sigaltstack(nullptr, &present);
+    kept = present.ss_sp == others;
+    sigaltstack(&none, nullptr);
+  }).join();
+  CHECK(kept);
+}
+
+TEST_CASE("the line of a fault handler is cut where it would not fit", "[context]") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const std::string part(119, 'a');
+  detail::fault_text text;
+  for (int i = 0; i < 5; ++i) text.add(part.c_str());
+  text.write_to(ends[1]);
+  text.write_to(-1);  // nobody listens: nothing to be done
+  close(ends[1]);
+  std::string got(1000, ' ');
+  const ssize_t n = read(ends[0], got.data(), got.size());
+  close(ends[0]);
+  REQUIRE(n >= 0);
+  got.resize(static_cast<std::size_t>(n));
+  CHECK(got == std::string(512, 'a'));
+}
+
+TEST_CASE("the line of a fault handler survives interruptions", "[context]") {
+  // Nobody reads until the alarm has interrupted the write twice.
+  static int ends[2];
+  static volatile int alarms;
+  static volatile long drained;
+  const auto report = run_in_child([] {
+    if (pipe(ends) != 0) return;
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    static const std::string block(4096, 'b');
+    long filled = 0;
+    for (ssize_t n = 0; (n = write(ends[1], block.data(), block.size())) > 0;) filled += n;
+    fcntl(ends[1], F_SETFL, 0);
+    struct sigaction ring = {};
+    ring.sa_handler = [](int) {  // no SA_RESTART
+      alarms = alarms + 1;
+      static char away[4096];
+      if (alarms == 3) drained = read(ends[0], away, sizeof away);
+    };
+    sigaction(SIGALRM, &ring, nullptr);
+    const itimerval every{{0, 10'000}, {0, 10'000}};
+    setitimer(ITIMER_REAL, &every, nullptr);
+    detail::fault_text text;
+    text.add("through");
+    text.write_to(ends[1]);
+    const itimerval never = {};
+    setitimer(ITIMER_REAL, &never, nullptr);
+    std::string got(static_cast<std::size_t>(filled), ' ');
+    const ssize_t n = read(ends[0], got.data(), got.size());
+    got.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+    std::printf("%s, %s", alarms >= 3 ? "interrupted" : "not interrupted", got.c_str() + filled - drained);
+  });
+  CHECK(report.exit_code == 0);
+  CHECK(report.output == "interrupted, through");
 }

@@ -209,6 +209,19 @@ TEST_CASE("the pool measures the deepest use in pages, of idle, used and freed s
   CHECK(other.high_water() == 0);  // not those of another pool
 }
 
+TEST_CASE("a stack that was not touched, or is no longer mapped, has no depth", "[context]") {
+  CHECK(stack().high_water() == 0);
+  std::uintptr_t lowest = 0;
+  {
+    const stack memory(8 << 20);  // more pages than one question to the kernel covers
+    lowest = address(memory.lowest());
+    CHECK(memory.high_water() == 0);
+    touch(memory, 1);
+    CHECK(memory.high_water() == page_size());
+  }
+  CHECK(detail::touched_bytes({lowest, lowest + (8 << 20)}) == 0);
+}
+
 TEST_CASE("the pool serves several threads", "[context]") {
   stack_pool pool(stack::minimum, 4);
   std::vector<std::thread> threads;
@@ -249,6 +262,13 @@ TEST_CASE("a pool that is misused ends the program with a sentence", "[context]"
   });
   CHECK(stranger.aborted());
   CHECK_THAT(stranger.output, contains("weft: a stack pool was given a stack that is not one of its own"));
+  const auto nothing = weft_test::run_in_child([] {
+    stack_pool pool(stack::minimum, 2);
+    const stack out = pool.acquire();
+    pool.release(stack());
+  });
+  CHECK(nothing.aborted());
+  CHECK_THAT(nothing.output, contains("weft: a stack pool was given a stack that is not one of its own"));
 }
 
 namespace {

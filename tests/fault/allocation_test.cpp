@@ -8,9 +8,11 @@
 #include "support/random.hpp"
 #include "support/tracked.hpp"
 
+#include <weft/orwl.hpp>
 #include <weft/weft.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -120,6 +123,46 @@ bool workload(weft::runtime& rt) {
   return sum == 3000 + 144 + 1;
 }
 
+/// An overlay of tasks that read their neighbours, as declared or in canonical form.
+bool overlay_workload(weft::runtime& rt, bool canonical) {
+  constexpr std::size_t n = 6;
+  constexpr int turns = 20;
+  std::vector<weft::orwl::location<long>> cells(n);
+  std::array<long, n> serial{};
+  for (int k = 0; k < turns; ++k)
+    for (std::size_t i = 0; i < n; ++i) serial[i] += serial[(i + 1) % n] % 7 + 1;
+  weft::orwl::overlay o;
+  for (std::size_t i = 0; i < n; ++i)
+    o.task([](long& v, const long& w) { v += w % 7 + 1; }, weft::orwl::write(cells[i]),
+           weft::orwl::read(cells[(i + 1) % n]));
+  if (canonical) o.make_canonical();
+  o.schedule();
+  o.record();
+  o.run(rt, turns);
+  for (std::size_t i = 0; i < n; ++i)
+    if (cells[i].get() != serial[i]) return false;
+  return true;
+}
+
+/// A repeated graph with whole objects, parts of arrays, and lists of rights.
+bool recorded_workload(weft::runtime& rt) {
+  std::vector<long> v(60);
+  weft::shared_array<long> a(10);
+  rt.run([&] {
+    weft::recorded step;
+    for (int k = 0; k < 6; ++k)
+      step([&] {
+        for (long& x : v) weft::fork([](long& y) { ++y; }, weft::update(weft::borrow(x)));
+        weft::fork([](std::span<long> s) { ++s[0]; }, weft::update(a.slice(2, 3)));
+        weft::fork([](std::vector<weft::update<long>> all) { *all[0] += 1, *all[1] += 2; },
+                   std::vector<weft::update<long>>{weft::borrow(v[0]), weft::borrow(v[1])});
+      });
+  });
+  for (std::size_t i = 0; i < v.size(); ++i)
+    if (v[i] != (i == 0 ? 12 : i == 1 ? 18 : 6)) return false;
+  return a.get()[2] == 6;
+}
+
 }  // namespace
 
 TEST_CASE("an allocation may fail while a runtime is made, used and destroyed") {
@@ -152,6 +195,21 @@ TEST_CASE("an allocation may fail during a run; the runtime stays usable") {
       weft_test::figure("allocation_faults", static_cast<std::uint64_t>(points));
       CHECK(points >= 4);
     }
+}
+
+TEST_CASE("an allocation may fail while an overlay, or a repeated graph, is made and run") {
+  if (!replaced) return;
+  long points = 0;
+  for (const bool from_then_on : {false, true})
+    for (const unsigned workers : {1u, 3u}) {
+      weft::runtime rt({.workers = workers, .inlining = false});
+      const auto usable = [&](long) { CHECK(weft_test::works(rt)); };
+      for (const bool canonical : {false, true})
+        points += fail_each(from_then_on, [&] { return overlay_workload(rt, canonical); }, usable);
+      points += fail_each(from_then_on, [&] { return recorded_workload(rt); }, usable);
+    }
+  weft_test::figure("allocation_faults", static_cast<std::uint64_t>(points));
+  CHECK(points >= 100);
 }
 
 TEST_CASE("an allocation of a task's own may fail") {

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -469,6 +471,45 @@ TEST_CASE("checked builds stop a program whose graph has changed") {
                           }),
                contains("a recorded graph has changed: 1 tasks instead of the 2 that were recorded"));
   }
+}
+
+TEST_CASE("checked builds compare parts of arrays and lists of rights, too") {
+  weft_test::child_result child;
+  const auto stopped = [&](auto&& f) {
+    child = weft_test::run_in_child([&] {
+      weft::runtime rt(weft_test::two_and_deferring());
+      std::array<long, 3> v{};
+      std::array<weft::shared_array<long>, 2> a{weft::shared_array<long>(10), weft::shared_array<long>(10)};
+      rt.run([&] {
+        weft::recorded step;
+        for (const bool again : {false, true}) step([&] { f(v, a, again); });
+      });
+      std::printf("ran");
+    });
+    return child.aborted() &&
+           child.output.find("task 0, 'both', has rights on other objects than recorded") !=
+               std::string::npos;
+  };
+  const auto part = [](auto&& array, std::size_t from, std::size_t size) {
+    weft::fork({.name = "both"}, [](std::span<long>) {}, weft::update(array.slice(from, size)));
+  };
+  CHECK(stopped([&](auto&, auto& a, bool again) { part(a[0], again ? 3 : 2, 4); }));
+  CHECK(stopped([&](auto&, auto& a, bool again) { part(a[0], 2, again ? 3 : 4); }));
+  CHECK(stopped([&](auto&, auto& a, bool again) { part(a[again ? 1 : 0], 2, 4); }));
+  const auto list = [](auto& v, std::initializer_list<std::size_t> which) {
+    std::vector<weft::update<long>> all;
+    for (const std::size_t i : which) all.emplace_back(borrow(v[i]));
+    weft::fork({.name = "both"}, [](std::vector<weft::update<long>>) {}, std::move(all));
+  };
+  CHECK(stopped([&](auto& v, auto&, bool again) { again ? list(v, {0, 2}) : list(v, {0, 1}); }));
+  CHECK(stopped([&](auto& v, auto&, bool again) { again ? list(v, {0, 1, 2}) : list(v, {0, 1}); }));
+  CHECK(stopped([&](auto& v, auto&, bool again) { again ? list(v, {0}) : list(v, {0, 1}); }));
+  CHECK_FALSE(stopped([&](auto& v, auto& a, bool) {  // control
+    list(v, {0, 1});
+    part(a[0], 2, 4);
+  }));
+  CHECK(child.exit_code == 0);
+  CHECK(child.output == "ran");
 }
 
 #else

@@ -276,6 +276,23 @@ TEST_CASE("an object made outside tasks lives as long as its handle") {
   CHECK(mortal::misused == 0);
 }
 
+TEST_CASE("a handle made outside tasks may end in one, before and after the sync of its children") {
+  weft_test::on_each_runtime([](weft::runtime& rt) {
+    auto plain = std::make_unique<weft::shared<long>>(1L), other = std::make_unique<weft::shared<long>>(2L);
+    auto text = std::make_unique<weft::shared<std::string>>("three");
+    weft::shared<long> sum(0L);
+    rt.run([&] {
+      weft::fork([](long& s, const long& v) { s += v; }, weft::update(sum), weft::read(*other));
+      plain.reset();  // while a child may not have run
+      text.reset();
+      weft::sync();
+      other.reset();
+      weft::fork([](long& s) { s *= 10; }, weft::update(sum));
+    });
+    CHECK(sum.get() == 20);
+  });
+}
+
 TEST_CASE("objects made outside tasks may end in any order, with and without a value") {
   mortal::reset();
   {

@@ -99,6 +99,12 @@ TEST_CASE("a scope that ends in another task") {
                   weft::runtime second({.workers = 1, .inlining = false});
                   second.run([&] { weft::fork({.name = "other"}, [&] { kept.reset(); }); });
                 });
+  check_stopped({"the scope of 'the table'", " ends in task 'none', where it did not begin"},
+                [](weft::runtime& rt) {
+                  std::unique_ptr<no_suspend> kept;
+                  rt.run([&] { kept.reset(new no_suspend("the table")); });
+                  kept.reset();
+                });
   check_stopped({"the scope of 'first'", "or before one within it"}, [](weft::runtime& rt) {
     rt.run([&] {
       std::unique_ptr<no_suspend> first(new no_suspend("first"));

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <functional>
 #include <string>
 
 using weft_test::contains;
@@ -32,6 +33,11 @@ struct not_trivial {
   std::string text;
 };
 
+struct no_default {
+  explicit no_default(int v) : value(v) {}
+  int value;
+};
+
 }  // namespace
 
 TEST_CASE("fork, sync and this_task outside a task") {
@@ -45,6 +51,26 @@ TEST_CASE("fork, sync and this_task outside a task") {
              contains("weft::this_task was asked outside a task"));
   CHECK_THAT(last_words([] { weft::this_task::request_stop(); }),
              contains("weft::this_task was asked outside a task"));
+}
+
+TEST_CASE("hold outside a task, and in one that was not forked for it") {
+  CHECK_THAT(last_words([] { static_cast<void>(weft::this_task::hold()); }),
+             contains("weft: this_task::hold() was called outside a task"));
+  const char* const sentence = "weft: this_task::hold() needs a task that was forked with the option event";
+  for (const auto& options : {weft_test::alone_and_inlining(), weft_test::two_and_deferring()}) {
+    const auto hold = [] { static_cast<void>(weft::this_task::hold()); };
+    CHECK_THAT(last_words_in_task(options, hold), contains(sentence));
+    CHECK_THAT(last_words_in_task(options, [&] { weft::fork({.name = "x"}, hold); }), contains(sentence));
+  }
+}
+
+TEST_CASE("a contribution where the right to it was named") {
+  CHECK_THAT(last_words([] {
+               weft::shared<long> x(0L);
+               const weft::reduce right(x, std::plus<>{});
+               right += 1L;
+             }),
+             contains("weft: a right to contribute was used where it was named"));
 }
 
 TEST_CASE("get of an object that has no value yet") {
@@ -118,10 +144,6 @@ TEST_CASE("get of the result of a task that threw or was dropped") {
 }
 
 TEST_CASE("a right to change the result of a failed task that has no default value") {
-  struct no_default {
-    explicit no_default(int v) : value(v) {}
-    int value;
-  };
   for (const auto& options : {weft_test::alone_and_inlining(), weft_test::alone_and_deferring()})
     CHECK_THAT(last_words_in_task(options,
                                   [] {
@@ -133,4 +155,42 @@ TEST_CASE("a right to change the result of a failed task that has no default val
                                     weft::fork([](no_default& v) { v.value = 1; }, weft::update(r));
                                   }),
                contains("weft: a right to change the result of a task that failed"));
+}
+
+TEST_CASE("before sync the exception counts, not who wants to change the lost result") {
+  for (const auto& options : {weft_test::alone_and_inlining(), weft_test::alone_and_deferring()}) {
+    weft::runtime rt(options);
+    bool ran = false;
+    CHECK_THROWS_AS(rt.run([&] {
+      auto r = weft::fork([]() -> no_default { throw 1; });
+      weft::fork(
+          [&ran](no_default& v) {
+            ran = true;
+            v.value = 1;
+          },
+          weft::update(r));
+    }),
+                    int);
+    CHECK_FALSE(ran);
+    // Neither do results of tasks behind the exception need a value, nor those of a stopped run.
+    CHECK_THROWS_AS(rt.run([&] {
+      weft::fork([] { throw 1; });
+      auto r = weft::fork([] { return no_default(1); });
+      weft::fork([&ran](no_default&) { ran = true; }, weft::update(r));
+    }),
+                    int);
+    CHECK_FALSE(ran);
+    CHECK_THROWS_AS(rt.run([&] {
+      weft::this_task::request_stop();
+      auto r = weft::fork([] { return no_default(1); });
+      weft::fork([&ran](no_default&) { ran = true; }, weft::update(r));
+      try {
+        weft::sync();
+      } catch (const weft::cancelled&) {
+      }
+      weft::fork([&ran](no_default&) { ran = true; }, weft::update(r));
+    }),
+                    weft::cancelled);
+    CHECK_FALSE(ran);
+  }
 }

@@ -95,6 +95,16 @@ class error_file {
   std::FILE* file_ = std::tmpfile();
 };
 
+/// What another thread says of all runtimes where it must not wait.
+std::string dump() {
+  std::FILE* const file = std::tmpfile();
+  std::thread([&] { weft::sched::dump_living(fileno(file)); }).join();
+  std::string text(std::size_t{1} << 16, '\0');
+  text.resize(static_cast<std::size_t>(pread(fileno(file), text.data(), text.size(), 0)));
+  std::fclose(file);
+  return text;
+}
+
 const std::string stuck = "nothing was executed, while strands wait";
 const std::string busy = "no task was seen to begin or end";
 
@@ -296,6 +306,158 @@ TEST_CASE("the watchdog is silent while a runtime is idle or busy") {
   });
   CHECK(child.exit_code == 0);
   CHECK(child.output == "0\n0\n0\n");
+}
+
+TEST_CASE("names are cut where there is no room for them") {
+  weft::sched::strand_view v;
+  v.add(nullptr);
+  v.add(std::string(47, 'a').c_str());
+  v.add(std::string(48, 'b').c_str());
+  v.add(std::string(1000, 'c').c_str());
+  CHECK(std::string(v.in[0].text) == "task");
+  CHECK(std::string(v.in[1].text) == std::string(47, 'a'));
+  CHECK(std::string(v.in[2].text) == std::string(44, 'b') + "...");
+  CHECK(std::string(v.in[3].text) == std::string(44, 'c') + "...");
+  v.add("deep");  // the outermost task stays, and the innermost ones
+  CHECK(v.depth == 5);
+  CHECK(std::string(v.in[0].text) == "task");
+  CHECK(std::string(v.in[1].text) == std::string(44, 'b') + "...");
+  CHECK(std::string(v.in[3].text) == "deep");
+}
+
+TEST_CASE("more strands than there is room for are counted") {
+  weft::runtime rt({.workers = 1});
+  std::atomic<bool> go{false};
+  std::vector<std::thread> callers;
+  {
+    const run_beside first(rt, [&] { weft::fork({.name = "busy", .event = true}, [&] { wait_for(go); }); });
+    const set_at_end end{go};
+    description_with(rt, {"'busy'"});
+    for (int i = 0; i < 130; ++i) callers.emplace_back([&] { rt.run([] {}); });
+    CHECK_THAT(description_with(rt, {"  and 30 more strands\n"}), contains("  and 30 more strands\n"));
+    const std::string dumped = dump();  // which has memory for 128
+    CHECK_THAT(dumped, contains(" with 1 worker\n  worker 0 "));
+    CHECK_THAT(dumped, contains("  not looked at: 3 strands\n"));
+    std::string missing;
+    weft::sched::living_engine::first()->home().submitted.each(1'000'000u, [&](weft::sched::strand&) {
+      if (missing.empty()) missing = dump();
+    });
+    CHECK_THAT(missing, contains("  some lists of strands are locked and missing here\n"));
+  }
+  for (std::thread& t : callers) t.join();
+}
+
+TEST_CASE("of many who are at what somebody waits for, some are named") {
+  bool seen = false;
+  for (int i = 0; i < 50 && !seen; ++i) {
+    weft::runtime rt(weft_test::two_and_deferring());
+    std::array<event, 20> events;
+    const run_beside run(rt, [&] {
+      for (event& e : events) weft::fork({.name = "held", .event = true}, [&e] { e.hold(); });
+      for (int t = 0; t < 1000 && !events[0].begun; ++t) std::this_thread::yield();
+    });
+    for (const event& e : events) wait_for(e.begun);
+    for (int t = 0; t < 50 && !seen; ++t) {
+      const std::string text = rt.describe();
+      seen = text.find(" unfinished ones that it has forked: strand ") != std::string::npos &&
+             text.find(" waits, strand ") != std::string::npos && text.find(", and ") != std::string::npos;
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    for (event& e : events) e.happen();
+  }
+  CHECK(seen);
+}
+
+TEST_CASE("what is locked is not waited for, and said") {
+  using weft::sched::living_engine;
+  weft::runtime rt({.workers = 1});
+  event e;
+  const run_beside run(rt, [&] { weft::fork({.name = "held", .event = true}, [&] { e.hold(); }); });
+  description_with(rt, {"waits for an event"});
+  weft::sched::engine& home = living_engine::first()->home();
+  {
+    const std::lock_guard hold(living_engine::door);
+    std::string described;
+    std::thread([&] { described = rt.describe(); }).join();
+    CHECK(described == "somebody else describes a runtime just now\n");
+    CHECK(dump() == "the list of runtimes is locked\n");
+  }
+  std::string missing;
+  home.each_strand(1'000'000u, [&](weft::sched::strand& s, std::size_t) {
+    if (s.status.load() != weft::sched::strand_status::waiting) return;
+    missing = dump();
+  });
+  CHECK_THAT(missing, contains("  some lists of strands are locked and missing here\n"));
+  CHECK(missing.find("held") == std::string::npos);
+  weft::sched::strand* waiting = nullptr;
+  home.each_strand(1'000'000u, [&](weft::sched::strand& s, std::size_t) {
+    if (s.status.load() == weft::sched::strand_status::waiting) waiting = &s;
+  });
+  REQUIRE(waiting != nullptr);
+  waiting->door.lock();
+  const std::string unseen = dump();
+  waiting->door.unlock();
+  CHECK_THAT(unseen, contains(" cannot be looked at: its door is locked\n"));
+  CHECK_THAT(dump(), contains("'held' waits for an event outside the runtime"));
+  e.happen();
+}
+
+TEST_CASE("a cycle is described only if all of it stands still") {
+  using weft::sched::describer;
+  using weft::sched::living_engine;
+  using weft::sched::strand_view;
+  weft::runtime rt({.workers = 1});
+  event first, second, third;
+  const run_beside a(rt, [&] {
+    weft::fork({.event = true}, [&] { first.hold(); });
+    weft::sync();
+    weft::fork({.event = true}, [&] { second.hold(); });
+  });
+  const run_beside b(rt, [&] { weft::fork({.event = true}, [&] { third.hold(); }); });
+  wait_for(first.begun);
+  wait_for(third.begun);
+  std::array<strand_view, 8> room;
+  std::size_t n = 0;
+  wait_until([&] {
+    weft::sched::strand_views views(room, 20'000);
+    const std::lock_guard hold(living_engine::door);
+    views.add(living_engine::first()->home());
+    n = views.all().size();
+    return n == 2 && room[0].is == strand_view::state::waiting && room[1].is == strand_view::state::waiting;
+  });
+  REQUIRE(n == 2);
+  // As if each waited for the run of the other, which the library never does.
+  const auto described = [&] {
+    weft::sched::strand_views views(room, 20'000);
+    const std::lock_guard hold(living_engine::door);
+    views.add(living_engine::first()->home());
+    for (strand_view& v : views.all()) {
+      v.external = v.ended = false;
+      v.awaits = {};
+      v.awaits.happens = &(&v == &room[0] ? room[1] : room[0]).who->run.load()->finished;
+    }
+    return views;
+  };
+  const auto text_of = [](weft::sched::strand_views views) {
+    std::string text;
+    const auto append = [](void* to, const char* t, std::size_t length) {
+      static_cast<std::string*>(to)->append(t, length);
+    };
+    const std::lock_guard hold(living_engine::door);
+    describer(weft::sched::description_sink(append, &text), views).describe(*living_engine::first());
+    return text;
+  };
+  const weft::sched::strand_views views = described();
+  const std::string text = text_of(views);
+  const auto name = [](const strand_view& v) { return "strand " + std::to_string(v.number + 1); };
+  CHECK_THAT(text, contains("  cycle: "));
+  CHECK_THAT(text, contains(name(room[0]) + " waits for " + name(room[1])));
+  CHECK_THAT(text, contains(name(room[1]) + " waits for " + name(room[0])));
+  first.happen();  // one of them goes on, and waits again
+  wait_for(second.begun);
+  CHECK(text_of(views).find("cycle") == std::string::npos);
+  second.happen();
+  third.happen();
 }
 
 TEST_CASE("a cycle of waits is found, and only a cycle") {

@@ -162,6 +162,17 @@ TEST_CASE("an order that could deadlock is refused with the cycle by name") {
   weft::runtime rt({.workers = 1});
   CHECK_THAT(refusal<weft::orwl::usage_error>([&] { bad.run(rt, 1); }), contains("needs schedule()"));
 
+  // Of a long cycle the first tasks are named.
+  std::deque<location<int>> ring(20);
+  overlay round;
+  for (std::size_t i = 0; i < ring.size(); ++i)
+    round.task([](int&, int&) {}, write(ring[i], 1), write(ring[(i + 1) % ring.size()], 0));
+  const std::string long_text = refusal<weft::orwl::cyclic_overlay>([&] { round.schedule(); });
+  CHECK_THAT(long_text, contains("and so on, 20 tasks in all"));
+  std::size_t named = 0;
+  for (std::size_t at = 0; (at = long_text.find(" stands before ", at)) != std::string::npos; ++at) ++named;
+  CHECK(named == 16);
+
   // A wavefront of 4 x 4 blocks is accepted as it is written, and not with two first requests swapped.
   for (const bool swapped : {false, true}) {
     std::deque<location<int>> block(16);
@@ -200,6 +211,31 @@ TEST_CASE("overlays that are used in a wrong way are refused") {
                contains("'table' is used by handles"));
   }
   CHECK(o.run(rt, 1) == 1);
+  overlay nameless;
+  nameless.task([](int&) {}, write(other));
+  nameless.schedule();
+  {
+    weft::orwl::handle<int> h;
+    h.request_write(other);
+    CHECK_THAT(refusal<weft::orwl::usage_error>([&] { nameless.run(rt, 1); }),
+               contains("the ORWL location 'location' is used by handles"));
+  }
+
+  // A body that runs another overlay on its own location, and goes on without.
+  overlay outer, inner;
+  std::string inside;
+  inner.task([](int& v) { v = 100; }, write(l));
+  inner.schedule();
+  outer.task(
+      [&](int& v) {
+        inside = refusal<weft::orwl::usage_error>([&] { inner.run(rt, 1); });
+        v = 7;
+      },
+      write(l));
+  outer.schedule();
+  CHECK(outer.run(rt, 2) == 2);
+  CHECK_THAT(inside, contains("'table' is used by handles, or by another run of an overlay"));
+  CHECK(l.get() == 7);
 
   // A body that asks for what its overlay has: refused at once, or it would wait for ever.
   overlay greedy;
@@ -240,6 +276,36 @@ TEST_CASE("an exception ends an overlay, and another run begins anew") {
     CHECK(o.run(rt, 10) == 10);
     CHECK(extra.get() == 15);
   }
+}
+
+TEST_CASE("of two exceptions at the same time that of the first task counts, whichever comes first") {
+  for (const bool first_task_first : {true, false})
+    for (int round = 0; round < 5; ++round) {
+      weft::runtime rt({.workers = 3});
+      location<int> a(0), b(0);
+      std::atomic<bool> begun[2] = {false, false};
+      std::atomic<int> thrown{0};
+      overlay o;
+      const auto declare = [&](location<int>& l, std::size_t me, bool is_first, const char* text) {
+        o.task(
+            [&, me, is_first, text](int&) {
+              begun[me] = true;
+              // The first one waits for the other to begin, and the other one for the first to have thrown.
+              weft_test::wait_until([&] { return begun[1 - me].load(); });
+              if (!is_first) {
+                weft_test::wait_until([&] { return thrown > 0; });
+                std::this_thread::sleep_for(std::chrono::milliseconds(2));
+              }
+              ++thrown;
+              throw std::runtime_error(text);
+            },
+            write(l));
+      };
+      declare(a, 0, first_task_first, "zero");
+      declare(b, 1, !first_task_first, "one");
+      o.schedule();
+      CHECK_THROWS_WITH(o.run(rt, 3), "zero");
+    }
 }
 
 TEST_CASE("an exception wakes bodies that wait for a lock of somebody else") {
@@ -453,7 +519,16 @@ TEST_CASE("the canonical form: one location per task, one writer per location, t
     CHECK_THAT(refusal<weft::orwl::usage_error>([&] { o.task([](long&) {}, write(a)); }),
                contains("after overlay::make_canonical"));
   }
+  location<long> shared_by_two(0L);
+  overlay two_writers;  // each task writes one location, but that has two writers
+  for (int i = 0; i < 2; ++i) two_writers.task([](long& v) { ++v; }, write(shared_by_two));
+  CHECK_FALSE(two_writers.is_canonical());
+
   location<std::unique_ptr<int>> single, other;
+  overlay nameless;
+  nameless.task([](std::unique_ptr<int>&, std::unique_ptr<int>&) {}, write(single), write(other));
+  CHECK_THAT(refusal<weft::orwl::usage_error>([&] { nameless.make_canonical(); }),
+             contains("the value of the ORWL location 'location' cannot be copied"));
   single.named("single");
   overlay o;
   o.task([](std::unique_ptr<int>&, std::unique_ptr<int>&) {}, write(single), write(other));

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 TEST_CASE("every tile is done once, after those above and to the left of it") {
@@ -65,6 +66,27 @@ TEST_CASE("tiles fork, throw, and are stopped") {
                     weft::cancelled);
     CHECK(done < 2500);
   }
+}
+
+TEST_CASE("a grid without points is swept in no time") {
+  weft::runtime rt({.workers = 2});
+  using grid = weft::wavefront::skewed_grid<double, 1>;
+  std::atomic<int> calls{0};
+  const auto kernel = [&calls](auto, auto, auto centre, auto, auto, const auto&) {
+    ++calls;
+    return centre + 1.0;
+  };
+  for (const auto& [rows, columns] : {std::pair<std::size_t, std::size_t>{0, 3}, {3, 0}, {0, 0}}) {
+    grid empty(rows, columns);
+    weft::wavefront::sweep(rt, empty, 5, kernel);
+    weft::wavefront::sweep(empty, 5, kernel);
+    CHECK(calls == 0);
+  }
+  grid one(1, 1);
+  weft::wavefront::sweep(rt, one, 5, kernel);
+  weft::wavefront::sweep(one, 2, kernel);
+  CHECK(one.get(1, 1) == 7.0);
+  CHECK(calls > 0);
 }
 
 TEST_CASE("the skewed layout keeps every point apart from the others") {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <weft/flow/fwd.hpp>
-#include <weft/sched/current.hpp>
+#include <weft/sched/owner.hpp>
 
 #include <memory>
 #include <new>
@@ -129,13 +129,14 @@ WEFT_ALWAYS_INLINE bool exists(T* value, home where) noexcept {
 }
 
 /// Gives a value to the result of a task that failed or was dropped, so that later tasks can assign to it.
-/// Does nothing where that task belongs to the children not waited for yet: later ones are dropped as well.
-/// *Throws*: what R's constructor throws.
+/// Does nothing where later ones are dropped as well: where that task belongs to the children not waited for
+/// yet, behind an exception, and in a stopped run. *Throws*: what R's constructor throws.
 template <class R>
 WEFT_COLD void replace_lost_result(R* value) {
+  const sched::strand& s = sched::current();
   // Relaxed: only a loss before the last sync counts, which orders it.
-  if (presence_of(value).load(base::memory_order_relaxed) != presence::lost ||
-      may_be_accessed(sched::current(), value))
+  if (presence_of(value).load(base::memory_order_relaxed) != presence::lost || drops_forks(s) ||
+      may_be_accessed(s, value))
     return;
   if constexpr (std::is_default_constructible_v<R>) {
     ::new (static_cast<void*>(value)) R();

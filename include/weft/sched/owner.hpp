@@ -70,6 +70,12 @@ WEFT_ALWAYS_INLINE bool look(strand& s) noexcept {
   return false;
 }
 
+/// Whether whatever the running body forks now is dropped: behind an exception, or in a stopped run.
+WEFT_COLD inline bool drops_forks(const strand& s) noexcept {
+  // Relaxed: constant while the body runs. Acquire pairs with engine::stop.
+  return failing(s) || s.run.load(base::memory_order_relaxed)->stopped.load(base::memory_order_acquire);
+}
+
 /// The exception of a stopped run, or std::bad_alloc if there is no memory for it.
 WEFT_COLD inline std::exception_ptr cancellation() noexcept {
   try {
