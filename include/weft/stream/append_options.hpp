@@ -33,7 +33,7 @@ struct append_options {
 namespace stream {
 
 /// *Throws*: option_error.
-inline const append_options& checked(const append_options& o) {
+inline append_options checked(append_options o) {
   if (o.buffer < 4096 || o.buffer > (std::size_t{1} << 30))
     throw option_error("weft: append_options::buffer must be between 4 KiB and 1 GiB");
   return o;

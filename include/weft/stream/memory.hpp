@@ -81,15 +81,13 @@ struct chunk {
   }
 };
 
-/// Blocks and chunks that nobody uses, and how many bytes of memory are in use. *Thread safety*: any thread.
+/// The blocks and chunks of a stream, those that nobody uses among them, and how many bytes of memory are in
+/// use. *Thread safety*: any thread.
 class memory_pool {
  public:
   explicit memory_pool(std::size_t block_size) noexcept : block_size_(block_size) {}
   memory_pool(const memory_pool&) = delete;
   memory_pool& operator=(const memory_pool&) = delete;
-  ~memory_pool() {
-    for (chunk* c : chunks_) free_chunk(c);
-  }
 
   std::size_t block_size() const noexcept { return block_size_; }
   /// Bytes of blocks whose content is in memory. Relaxed: a measure, not a promise.
@@ -97,28 +95,25 @@ class memory_pool {
 
   /// *Throws*: std::bad_alloc.
   block* take_block() {
-    std::unique_ptr<block> b;
-    {
-      const std::lock_guard hold(door_);
-      if (!blocks_.empty()) {
-        b = std::move(blocks_.back());
-        blocks_.pop_back();
-      } else {
-        blocks_.reserve(++made_);  // so that giving back needs no memory
-        spare_.reserve(made_);
-      }
+    const std::lock_guard hold(door_);
+    if (free_blocks_.empty()) {
+      free_blocks_.reserve(blocks_.size() + 1);  // so that giving back needs no memory
+      spare_.reserve(blocks_.size() + 1);
+      blocks_.push_back(std::make_unique<block>());
+      free_blocks_.push_back(blocks_.back().get());
     }
-    if (b == nullptr) b = std::make_unique<block>();
-    if (b->bytes == nullptr) b->bytes = take_bytes();
+    block* const b = free_blocks_.back();
+    if (b->bytes == nullptr) b->bytes = take_bytes_();
+    free_blocks_.pop_back();
     b->begin_anew();
     in_use_.fetch_add(block_size_, base::memory_order_relaxed);
-    return b.release();
+    return b;
   }
   /// *Requires*: nobody uses the block.
   void give_back(block* b) noexcept {
     if (b->bytes != nullptr) in_use_.fetch_sub(block_size_, base::memory_order_relaxed);
     const std::lock_guard hold(door_);
-    blocks_.emplace_back(b);
+    free_blocks_.push_back(b);
   }
   /// The content of a block is elsewhere now: its memory may serve another one.
   void give_back_bytes(block& b) noexcept {
@@ -129,48 +124,45 @@ class memory_pool {
 
   /// *Throws*: std::bad_alloc.
   chunk* take_chunk() {
-    {
-      const std::lock_guard hold(door_);
-      if (!chunks_.empty()) {
-        chunk* const c = chunks_.back();
-        chunks_.pop_back();
-        return begin_chunk(c);
-      }
-      chunks_.reserve(++chunks_made_);
+    const std::lock_guard hold(door_);
+    if (free_chunks_.empty()) {
+      free_chunks_.reserve(chunks_.size() + 1);
+      chunks_.reserve(chunks_.size() + 1);
+      void* const memory = ::operator new(chunk::size, std::align_val_t(chunk::size));
+      chunks_.emplace_back(::new (memory) chunk);
+      free_chunks_.push_back(chunks_.back().get());
     }
-    return begin_chunk(::operator new(chunk::size, std::align_val_t(chunk::size)));
+    chunk* const c = free_chunks_.back();
+    free_chunks_.pop_back();
+    c->used = (sizeof(chunk) + 15) / 16 * 16;
+    c->records = 0;
+    c->live.store(0, base::memory_order_relaxed);  // published with its first record
+    return c;
   }
   void give_back(chunk* c) noexcept {
     const std::lock_guard hold(door_);
-    chunks_.push_back(c);
+    free_chunks_.push_back(c);
   }
 
  private:
-  static chunk* begin_chunk(void* memory) noexcept {
-    auto* const c = ::new (memory) chunk;
-    c->used = (sizeof(chunk) + 15) / 16 * 16;
-    return c;
-  }
-  static void free_chunk(chunk* c) noexcept { ::operator delete(c, std::align_val_t(chunk::size)); }
-  std::unique_ptr<std::byte[]> take_bytes() {
-    {
-      const std::lock_guard hold(door_);
-      if (!spare_.empty()) {
-        std::unique_ptr<std::byte[]> bytes = std::move(spare_.back());
-        spare_.pop_back();
-        return bytes;
-      }
-    }
-    return std::make_unique_for_overwrite<std::byte[]>(block_size_);
+  struct free_chunk {
+    void operator()(chunk* c) const noexcept { ::operator delete(c, std::align_val_t(chunk::size)); }
+  };
+  std::unique_ptr<std::byte[]> take_bytes_() {
+    if (spare_.empty()) return std::make_unique_for_overwrite<std::byte[]>(block_size_);
+    std::unique_ptr<std::byte[]> bytes = std::move(spare_.back());
+    spare_.pop_back();
+    return bytes;
   }
 
   const std::size_t block_size_;
   base::atomic<std::size_t> in_use_{0};
   base::mutex door_;
   std::vector<std::unique_ptr<block>> blocks_;
-  std::vector<chunk*> chunks_;
+  std::vector<std::unique_ptr<chunk, free_chunk>> chunks_;
+  std::vector<block*> free_blocks_;
+  std::vector<chunk*> free_chunks_;
   std::vector<std::unique_ptr<std::byte[]>> spare_;
-  std::size_t made_ = 0, chunks_made_ = 0;
 };
 
 }  // namespace weft::stream
