@@ -1,0 +1,8 @@
+// expect: nothing; the ways to hand on a stream, and a hook
+#include <weft/append.hpp>
+#include <weft/weft.hpp>
+void f(weft::append_file& file, weft::append out) {
+  weft::fork([](weft::append) {}, file);
+  weft::fork([](auto) {}, out);
+  out.finalise([](weft::append_tail& tail) { tail.write("end"); });
+}
