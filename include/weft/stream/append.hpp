@@ -29,8 +29,8 @@ class seat {
         begun_(other.begun_) {}
   seat& operator=(seat&&) = delete;
   ~seat() {
-    if (of_ == nullptr) return;
-    face_.reset();
+    if (of_ == nullptr) return;  // it was moved from
+    delete face_;
     if (deferred_ && begun_)
       of_->end_body(*at_, std::uncaught_exceptions() <= exceptions_);
     else if (deferred_)
@@ -41,11 +41,10 @@ class seat {
   node& at() const noexcept { return *at_; }
   /// The task is being deferred. *Throws*: std::bad_alloc; what placing bytes has met.
   seat defer(const sched::closure& c) && {
-    seat own(std::move(*this));
-    if (own.deferred_) return own;  // the first task of a run
-    seat deferred(*own.of_, own.of_->begin_child(*own.at_, c));
+    if (deferred_) return std::move(*this);  // the first task of a run
+    seat deferred(*of_, of_->begin_child(*at_, c));
     deferred.deferred_ = true;
-    own.of_ = nullptr;
+    of_ = nullptr;
     return deferred;
   }
   /// The task is the first one of a run.
@@ -64,7 +63,7 @@ class seat {
   void drop() noexcept { of_->cut(*at_); }
   void write(const void* bytes, std::size_t size) { of_->write(*at_, bytes, size); }
   std::ostream& text() {
-    if (face_ == nullptr) face_ = std::make_unique<face>(&write_, this);
+    if (face_ == nullptr) face_ = new face(&write_, this);
     return *face_;
   }
 
@@ -75,8 +74,8 @@ class seat {
 
   core* of_;
   node* at_;
-  std::unique_ptr<face> face_;
-  int exceptions_ = 0;  // on their way when the body began
+  face* face_ = nullptr;  // made by the body that asks for it; a seat with one is never moved
+  int exceptions_ = 0;    // on their way when the body began
   bool deferred_ = false;
   bool begun_ = false;
 };
