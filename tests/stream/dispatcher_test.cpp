@@ -73,8 +73,13 @@ TEST_CASE("batches are placed where they belong while one before them takes its 
   p.add_all();
   REQUIRE(p.dispatch.help());
   CHECK(p.layout.told == std::vector{p.first(10)});
-  std::thread slow([&] { p.dispatch.help(); });
-  while (!p.layout.begun) std::this_thread::yield();
+  std::atomic<bool> ended{false};
+  std::jthread slow([&] {
+    p.dispatch.help();
+    ended = true;
+  });
+  while (!p.layout.begun && !ended) std::this_thread::yield();
+  REQUIRE_FALSE(ended);
   REQUIRE(p.dispatch.help());
   REQUIRE(p.dispatch.help());
   CHECK_FALSE(p.dispatch.help());
