@@ -83,6 +83,17 @@ TEST_CASE("a plain file gets its name when it is complete") {
   CHECK_THROWS_WITH(file.write("more"), Catch::Contains("is closed"));
 }
 
+TEST_CASE("nothing but the file is left when its handle is gone, too") {
+  const scratch_directory dir;
+  weft::runtime rt({.workers = 2});
+  for (const std::uint64_t commit_every : {0, 4096, 1 << 26}) {
+    append_file file(dir / "out", {.overwrite = true, .commit_every = commit_every});
+    rt.run(leaves, 0, 3000, file);
+    file.close();
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(dir / "")) CHECK(entry.path() == dir / "out");
+}
+
 TEST_CASE("an existing file is replaced only if that was asked for, and only by a complete one") {
   const scratch_directory dir;
   std::ofstream(dir / "out") << "precious";
@@ -205,23 +216,27 @@ TEST_CASE("after a caught exception the body appends again") {
 
 TEST_CASE("a stopped run leaves a prefix") {
   const scratch_directory dir;
-  weft::runtime rt({.workers = 4});
-  append_file file(dir / "out");
-  std::stop_source stop;
-  CHECK_THROWS_AS(rt.run(
-                      {.stop = stop.get_token()},
-                      [&](append out) {
-                        for (int i = 0; i < 100000; ++i) {
-                          if (i == 500) stop.request_stop();
-                          weft::fork(leaf, i, out);
-                          out.write("");
-                        }
-                      },
-                      file),
-                  weft::cancelled);
-  file.close();
-  const std::string all = read_file(dir / "out");
-  CHECK(numbers(0, 100000).substr(0, all.size()) == all);
+  for (const unsigned workers : {1u, 4u}) {
+    weft::runtime rt({.workers = workers});
+    append_file file(dir / "out", {.overwrite = true});
+    std::stop_source stop;
+    CHECK_THROWS_AS(rt.run(
+                        {.stop = stop.get_token()},
+                        [&](append out) {
+                          for (int i = 0; i < 100000; ++i) {
+                            if (i == 500) stop.request_stop();
+                            weft::fork(leaf, i, out);
+                            out.write("- ");
+                          }
+                        },
+                        file),
+                    weft::cancelled);
+    file.close();
+    const std::string all = read_file(dir / "out");
+    std::string expected;
+    for (int i = 0; expected.size() < all.size(); ++i) expected += std::to_string(i) + " - ";
+    CHECK(expected.substr(0, all.size()) == all);
+  }
 }
 
 TEST_CASE("each task formats with flags of its own") {

@@ -118,6 +118,7 @@ class core {
       try {
         lanes_.file_all();
         layout_->finish();
+        finished_ = true;
       } catch (...) {
         failure_.note(std::current_exception());
       }
@@ -136,7 +137,7 @@ class core {
   }
   /// The frontier has passed the end of a stream without handle.
   void end_orphan() noexcept {
-    layout_->give_up();
+    if (!finished_) layout_->give_up();
     delete this;
   }
   /// For a hook that is being called: bytes before its place, and more bytes there.
@@ -238,7 +239,7 @@ class core {
         layout_->wait_for_room();
       }
       lane& l = enter_(n, s);  // who has waited may be elsewhere now
-      if (is_full_(l)) lanes_.renew(l);
+      if (is_full_(l)) renew_(l);
       block& b = *l.current;
       if (n.growing == nullptr || n.growing->in != &b || n.growing->end != b.used) {
         auto& e = *::new (lanes_.record(l, sizeof(extent))) extent(b, b.used);
@@ -251,6 +252,15 @@ class core {
       n.growing->end = b.used += part;
       from += part;
       size -= part;
+    }
+  }
+  /// Without a new block bytes are missing, so the stream has failed, whatever becomes of the exception.
+  void renew_(lane& l) {
+    try {
+      lanes_.renew(l);
+    } catch (...) {
+      failure_.note(std::current_exception());
+      throw;
     }
   }
   bool is_full_(const lane& l) const noexcept {
@@ -277,6 +287,7 @@ class core {
   dispatcher dispatch_;
   frontier frontier_;
   base::atomic<const char*> over_{nullptr};
+  bool finished_ = false;  ///< for the handle, and then for whoever has the frontier
 };
 
 inline void frontier::end_() noexcept { of_.end_orphan(); }

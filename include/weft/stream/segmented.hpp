@@ -63,10 +63,16 @@ class segmented_layout final : public placer {
     if (numbers_.size() <= lane) numbers_.resize(lane + 1, none);
     if (numbers_[lane] == none) {
       const auto number = static_cast<std::uint32_t>(files_.size());
+      const std::string name = data_name(path_, number);
       auto made = std::make_unique<data_file>();
-      made->data = io::file::create(data_name(path_, number), overwrite_);
-      write_data_header(made->data, index_.salt(), number);
-      files_.push_back(std::move(made));
+      made->data = io::file::create(name, overwrite_);
+      try {
+        write_data_header(made->data, index_.salt(), number);
+        files_.push_back(std::move(made));
+      } catch (...) {
+        io::remove_if_exists(name);  // another lane may come with the same number
+        throw;
+      }
       numbers_[lane] = number;
     }
     return numbers_[lane];

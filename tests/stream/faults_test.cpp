@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSL-1.0
+// Append files under a kernel that fails, interrupts and writes too little: this program's own system calls
+// do so; and on file systems that are full.
+#include "stream/scratch.hpp"
+#include "support/catch.hpp"
+#include "support/child.hpp"
+#include "support/figure.hpp"
+
+#include <weft/append.hpp>
+#include <weft/weft.hpp>
+
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <string>
+#include <system_error>
+
+namespace {
+
+/// What happens to the calls that change files. Relaxed would do: set while no worker is busy.
+struct {
+  std::atomic<long> until_failure{-1};  // calls before one fails; -1: none does
+  std::atomic<int> error{0};
+  std::atomic<bool> for_ever{false};  // and all after it
+  std::atomic<bool> bumpy{false};     // every other call is interrupted, and writes take half
+  std::atomic<long> calls{0}, fired{0};
+} kernel;
+
+void reset() {
+  kernel.until_failure = -1;
+  kernel.bumpy = false;
+  kernel.calls = kernel.fired = 0;
+}
+
+/// *Returns*: whether the call goes on.
+bool admitted() {
+  if (kernel.bumpy && kernel.calls++ % 2 == 0) {
+    ++kernel.fired;
+    errno = EINTR;
+    return false;
+  }
+  long left = kernel.until_failure;
+  while (left > 0 && !kernel.until_failure.compare_exchange_weak(left, left - 1)) {
+  }
+  if (left != 0) return true;
+  if (!kernel.for_ever) kernel.until_failure = -1;
+  ++kernel.fired;
+  errno = kernel.error;
+  return false;
+}
+std::size_t part_of(std::size_t size) { return kernel.bumpy ? (size + 1) / 2 : size; }
+
+}  // namespace
+
+extern "C" {
+ssize_t pwrite(int fd, const void* data, size_t size, off_t offset) {
+  return admitted() ? syscall(SYS_pwrite64, fd, data, part_of(size), offset) : -1;
+}
+ssize_t pwritev(int fd, const iovec* parts, int count, off_t offset) {
+  if (!admitted()) return -1;
+  if (kernel.bumpy) return syscall(SYS_pwrite64, fd, parts->iov_base, part_of(parts->iov_len), offset);
+  return syscall(SYS_pwritev, fd, parts, count, offset, 0);
+}
+int ftruncate(int fd, off_t size) noexcept {
+  return admitted() ? static_cast<int>(syscall(SYS_ftruncate, fd, size)) : -1;
+}
+int fsync(int) { return admitted() ? 0 : -1; }  // the device is not what is tested
+int fdatasync(int) { return admitted() ? 0 : -1; }
+int renameat2(int from_at, const char* from, int to_at, const char* to, unsigned flags) noexcept {
+  if (!kernel.bumpy && !admitted()) return -1;  // a rename is not interrupted
+  return static_cast<int>(syscall(SYS_renameat2, from_at, from, to_at, to, flags));
+}
+}
+
+namespace {
+
+constexpr int tasks = 60;
+
+std::string piece(int i) {
+  return std::to_string(i) + std::string(std::size_t(i * 997 % 3000), char('a' + i % 26));
+}
+
+const std::string& whole() {
+  static const std::string all = [] {
+    std::string text;
+    for (int i = 0; i < tasks; ++i) text += piece(i);
+    return text;
+  }();
+  return all;
+}
+
+/// What became of one run of the program.
+struct outcome {
+  int error = 0;                ///< of the exception; 0: none
+  std::uint64_t committed = 0;  ///< acknowledged before the stream ended
+  std::uint64_t spilled = 0;
+};
+
+/// Appends all pieces `times` times, the first task, if `late`, so late that others are spilled.
+outcome append_all(weft::runtime& rt, const std::string& path, const weft::append_options& o, int times = 1,
+                   bool late = true) {
+  outcome r;
+  try {
+    weft::append_file file(path, o);
+    try {
+      rt.run(
+          [times, late](weft::append out) {
+            std::atomic<int> others{0};
+            for (int i = 0; i < tasks * times; ++i)
+              weft::fork(
+                  [i, late, &others](weft::append to) {
+                    for (int n = 0; late && i == 0 && others < tasks / 2 && n < 2000; ++n) ::usleep(5);
+                    to.write(piece(i % tasks));
+                    ++others;
+                  },
+                  out);
+            weft::sync();
+          },
+          file);
+      r.committed = file.committed();
+      r.spilled = file.spilled();
+      file.close();
+    } catch (const std::system_error& e) {
+      r.error = e.code().value();
+      r.committed = file.committed();
+      try {
+        file.close();
+        r.error = -1;  // a stream that has failed is not published
+      } catch (const std::system_error& again) {
+        if (again.code() != e.code()) r.error = -2;
+      }
+    }
+  } catch (const std::system_error& e) {
+    r.error = e.code().value();
+  }
+  return r;
+}
+
+/// Recovers, and compares what is left with the stream; `promised` bytes must be there.
+void check_rest(const std::string& path, std::uint64_t promised, int times = 1) {
+  std::string kept;
+  try {
+    weft::recover(path);
+    weft::append_reader reader(path);
+    kept.resize(reader.size());
+    reader.pread(std::as_writable_bytes(std::span(kept)), 0);
+  } catch (const weft::error& e) {
+    INFO(e.what());
+    REQUIRE(promised == 0);
+    return;
+  }
+  REQUIRE(kept.size() >= promised);
+  std::string expected;
+  for (int i = 0; i < times; ++i) expected += whole();
+  REQUIRE(kept == expected.substr(0, kept.size()));
+}
+
+weft::append_options small(weft::append_layout layout, bool durable) {
+  return {.layout = layout, .memory = 16384, .buffer = 4096, .commit_every = 8192, .durable = durable};
+}
+
+}  // namespace
+
+TEST_CASE("the n-th call fails, for every n: an exception says so, and what was committed can be recovered") {
+  std::uint64_t faults = 0, spilled = 0, kept_after_failure = 0;
+  weft::runtime rt({.workers = 3});
+  for (const auto layout : {weft::append_layout::plain, weft::append_layout::segmented})
+    for (const bool durable : {false, true})
+      for (const int error : {EIO, ENOSPC}) {
+        if (durable && layout == weft::append_layout::segmented) continue;  // it has no such commits
+        long fired = 1;
+        for (long n = 0; fired != 0; ++n) {
+          INFO("call " << n << ", error " << error << ", durable " << durable);
+          const scratch_directory dir;
+          reset();
+          kernel.error = error;
+          kernel.for_ever = error == ENOSPC;  // the device stays full
+          kernel.until_failure = n;
+          const outcome r = append_all(rt, dir / "out", small(layout, durable));
+          fired = kernel.fired;
+          reset();
+          spilled += r.spilled;
+          faults += fired != 0;
+          kept_after_failure += fired != 0 && r.committed > 0;
+          REQUIRE(r.error == (fired != 0 ? error : 0));
+          if (std::filesystem::exists(dir / "out")) {  // only the directory was not synchronised
+            weft::append_reader reader(dir / "out");
+            reader.verify();
+            REQUIRE(reader.size() == whole().size());
+          }
+          check_rest(dir / "out", fired != 0 ? r.committed : whole().size());
+        }
+      }
+  weft_test::figure("stream_faults", faults);
+  CHECK(faults > 100);
+  CHECK(spilled > 0);
+  CHECK(kept_after_failure > 0);
+}
+
+TEST_CASE("interrupted and short calls change nothing") {
+  weft::runtime rt({.workers = 3});
+  for (const auto layout : {weft::append_layout::plain, weft::append_layout::segmented})
+    for (int round = 0; round < 5; ++round) {
+      const scratch_directory dir;
+      reset();
+      kernel.bumpy = true;
+      const outcome r = append_all(rt, dir / "out", small(layout, true));
+      const long fired = kernel.fired;
+      reset();
+      CHECK(r.error == 0);
+      CHECK(fired > 10);
+      check_rest(dir / "out", whole().size());
+    }
+}
+
+TEST_CASE("a limit on the size of files is an exception, no signal, and no loss of what was committed") {
+  constexpr int times = 20;
+  for (const auto layout : {weft::append_layout::plain, weft::append_layout::segmented}) {
+    const scratch_directory dir;
+    const auto child = weft_test::run_in_child([&] {
+      std::signal(SIGXFSZ, SIG_IGN);
+      const rlimit limit{300'000, 300'000};
+      setrlimit(RLIMIT_FSIZE, &limit);
+      weft::runtime rt({.workers = 2});
+      const outcome r = append_all(rt, dir / "out", small(layout, false), times);
+      std::printf("%d %llu", r.error, static_cast<unsigned long long>(r.committed));
+    });
+    INFO(child.output);
+    REQUIRE(child.exit_code == 0);
+    int error = 0;
+    unsigned long long committed = 0;
+    REQUIRE(std::sscanf(child.output.c_str(), "%d %llu", &error, &committed) == 2);
+    CHECK(error == EFBIG);
+    CHECK_FALSE(std::filesystem::exists(dir / "out"));
+    check_rest(dir / "out", committed, times);
+  }
+}
+
+TEST_CASE("a full file system is an exception, and what was committed is kept") {
+  constexpr int times = 50, no_mount = 77;
+  const unsigned user = getuid(), group = getgid();
+  for (const auto layout : {weft::append_layout::plain, weft::append_layout::segmented}) {
+    const scratch_directory dir;
+    const auto child = weft_test::run_in_child([&] {
+      const auto note = [](const char* path, const std::string& text) { std::ofstream(path) << text; };
+      if (unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) {
+        note("/proc/self/setgroups", "deny");
+        note("/proc/self/uid_map", "0 " + std::to_string(user) + " 1");
+        note("/proc/self/gid_map", "0 " + std::to_string(group) + " 1");
+      } else if (unshare(CLONE_NEWNS) != 0) {
+        _exit(no_mount);
+      }
+      mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+      if (mount("small", (dir / "").c_str(), "tmpfs", 0, "size=1m") != 0) _exit(no_mount);
+      outcome r;
+      {
+        weft::runtime rt({.workers = 2});
+        r = append_all(rt, dir / "out", small(layout, false), times, false);
+      }
+      if (r.error != ENOSPC) throw std::runtime_error("error " + std::to_string(r.error));
+      if (std::filesystem::exists(dir / "out")) throw std::runtime_error("published");
+      const auto kept = weft::recoverable(dir / "out").bytes;
+      if (kept < r.committed) throw std::runtime_error("lost");
+      if (layout == weft::append_layout::plain && kept == 0) throw std::runtime_error("nothing kept");
+    });
+    if (child.exit_code == no_mount) {
+      WARN("skipped: no file system can be mounted here");
+      continue;
+    }
+    // Of few segments nothing may be kept, since the index has no room either.
+    const bool nothing = child.output.find("nothing to recover") != std::string::npos;
+    INFO(child.output);
+    CHECK((child.exit_code == 0 || (nothing && layout == weft::append_layout::segmented)));
+  }
+}
