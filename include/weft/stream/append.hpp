@@ -126,9 +126,9 @@ class append {
   }
   /// Keeps `f` and calls it as `f(append_tail&)` when everything before this place of the stream is known: in
   /// the order of the stream, one at a time, on whatever worker comes by. What it appends stands here. It is
-  /// destroyed without a call where an earlier exception makes it moot. *Requires*: f does not wait, and does
-  /// not use this stream otherwise; what it throws fails the stream. *Throws*: as write(); what moving f
-  /// throws.
+  /// destroyed without a call where an earlier exception makes it moot. *Requires*: what f refers to lives as
+  /// long as the stream, whose close() may be what calls it; f does not wait, and does not use this stream
+  /// otherwise; what it throws fails the stream. *Throws*: as write(); what moving f throws.
   template <class F>
   void finalise(F&& f) const {
     [[maybe_unused]] const sched::races::unseen library;
