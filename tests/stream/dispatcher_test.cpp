@@ -26,8 +26,7 @@ class slow_layout final : public weft::stream::placer {
   bool in_any_order() const noexcept override { return true; }
   std::uint32_t place_at(std::span<const weft::stream::piece> pieces, std::uint64_t at) override {
     if (at == fail_at) throw std::system_error(EIO, std::generic_category());
-    if (at == slow_at) {
-      begun = true;
+    if (at == slow_at && !begun.exchange(true)) {
       while (!may_end) std::this_thread::yield();
     }
     std::uint32_t crc = 0;

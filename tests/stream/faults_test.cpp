@@ -108,12 +108,12 @@ struct outcome {
 outcome append_all(weft::runtime& rt, const std::string& path, const weft::append_options& o, int times = 1,
                    bool late = true) {
   outcome r;
+  std::atomic<int> others{0};  // fork may throw while tasks that were forked before still run
   try {
     weft::append_file file(path, o);
     try {
       rt.run(
-          [times, late](weft::append out) {
-            std::atomic<int> others{0};
+          [times, late, &others](weft::append out) {
             for (int i = 0; i < tasks * times; ++i)
               weft::fork(
                   [i, late, &others](weft::append to) {
