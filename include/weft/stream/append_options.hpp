@@ -23,11 +23,10 @@ struct append_options {
   bool overwrite = false;  ///< an existing file may be replaced, when the stream is closed
   std::size_t memory = std::size_t{64} << 20;  ///< bytes in memory before later parts go to scratch files
   std::size_t buffer = std::size_t{1} << 20;   ///< bytes that a worker appends before they are written
-  std::uint64_t commit_every = std::uint64_t{64}
-                               << 20;  ///< bytes between commits; 0: no commits. Plain files only
-  bool durable = false;                ///< commits survive a power failure, not only a crash
-  bool sync = true;                    ///< close() returns when the file is safe on disk
-  std::string scratch{};               ///< prefix of scratch files; empty: the path, or a temporary one
+  std::uint64_t commit_every = std::uint64_t{64} << 20;  ///< bytes between commits; 0: no commits
+  bool durable = false;   ///< commits survive a power failure, not only a crash
+  bool sync = true;       ///< close() returns when the file is safe on disk
+  std::string scratch{};  ///< prefix of scratch files; empty: the path, or a temporary one
 };
 
 namespace stream {

@@ -13,8 +13,14 @@ namespace weft::stream {
 class segmented_layout final : public placer {
  public:
   /// *Throws*: std::system_error, also if `path` exists and is not to be overwritten.
-  segmented_layout(const std::string& path, bool overwrite, bool sync)
-      : overwrite_(overwrite), sync_(sync), path_(path), index_(create_(path, overwrite)) {}
+  /// `commit_every`: bytes after which the index is written as far as it goes, so that they can be recovered
+  /// as far as they are in the data files; 0: when a block of it is full.
+  segmented_layout(const std::string& path, bool overwrite, bool sync, std::uint64_t commit_every)
+      : overwrite_(overwrite),
+        sync_(sync),
+        commit_every_(commit_every),
+        path_(path),
+        index_(create_(path, overwrite)) {}
 
   bool files_blocks() const noexcept override { return true; }
   void begin_block(std::uint32_t lane, block& b) override {
@@ -28,7 +34,13 @@ class segmented_layout final : public placer {
     f.size = b.begin + b.used;
   }
   void place(std::span<const piece> pieces) override {
-    for (const piece& p : pieces) index_.add(p.in->file, p.in->begin + p.begin, p.size, p.crc);
+    for (const piece& p : pieces) {
+      index_.add(p.in->file, p.in->begin + p.begin, p.size, p.crc);
+      uncommitted_ += p.size;
+    }
+    if (commit_every_ == 0 || uncommitted_ < commit_every_) return;
+    index_.commit(false);
+    uncommitted_ = 0;
   }
   void finish() override {
     for (const std::unique_ptr<data_file>& f : files_) {
@@ -84,6 +96,8 @@ class segmented_layout final : public placer {
 
   static constexpr std::uint32_t none = UINT32_MAX;
   const bool overwrite_, sync_;
+  const std::uint64_t commit_every_;
+  std::uint64_t uncommitted_ = 0;
   const std::string path_;
   segment_index index_;
   base::mutex door_;
