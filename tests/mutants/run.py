@@ -2,18 +2,20 @@
 # SPDX-License-Identifier: BSL-1.0
 """Breaks a copy of the headers with each patch, one at a time, and demands that the test it names fails.
 
-usage: run.py [--build DIR] [--jobs N] [name ...]
+usage: run.py [--build DIR] [--jobs N] [--sample N] [name ...]
 
 DIR is a configured build directory (default: build/release), whose compile commands are used. Each patch begins with a
 line that says what it breaks and a line `# test: <name>`. The mutants are built with little optimisation; a test must
 build, pass over the unbroken headers, and fail over the broken ones, by a status, a signal or its time limit of 60
-seconds. Exit status: 0 if every mutant was killed.
+seconds. All patches must apply; with --sample only N of them are tried, chosen by WEFT_TEST_SEED, which differs from commit
+to commit, and all with WEFT_TEST_LONG. Exit status: 0 if every mutant that was tried was killed.
 """
 import argparse
 import concurrent.futures
 import json
 import os
 import pathlib
+import random
 import shlex
 import shutil
 import subprocess
@@ -103,14 +105,25 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--sample", type=int)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     build = options.build.resolve()
     commands = json.loads((build / "compile_commands.json").read_text())
     patches = sorted(p for p in HERE.glob("*.patch") if not options.names or p.stem in options.names)
+    failed = 0
+    for patch in patches:
+        done = subprocess.run(["patch", "-s", "-p1", "--fuzz=0", "--dry-run", "-i", str(patch)], cwd=ROOT,
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            failed += 1
+            print(f"FAIL  {patch.stem} does not apply any more: {done.stdout.strip()}", flush=True)
+    print(f"figure mutants {len(patches) - failed}")
+    if options.sample is not None and "WEFT_TEST_LONG" not in os.environ:
+        chance = random.Random(int(os.environ.get("WEFT_TEST_SEED", "0"), 0))
+        patches = sorted(chance.sample(patches, min(options.sample, len(patches))))
     names = sorted({p.read_text().splitlines()[1].removeprefix("# test: ") for p in patches})
     tests = {name: Test(name, build, commands) for name in names}
-    failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for test, (passes, output) in zip(tests.values(), pool.map(sound, tests.values())):
             if not passes:
