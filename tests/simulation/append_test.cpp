@@ -2,11 +2,11 @@
 // Random programs that append to a stream, in many simulated worlds, against the serial program.
 #include "simulate.hpp"
 #include "stream/parallel.hpp"
-#include "stream/scratch.hpp"
 #include "support/catch.hpp"
 #include "support/environment.hpp"
 #include "support/figure.hpp"
 #include "support/random.hpp"
+#include "support/scratch.hpp"
 
 namespace {
 
@@ -36,7 +36,7 @@ TEST_CASE("in all worlds a stream has the bytes of the serial program") {
   const int worlds = weft_test::long_run() ? 1'000'000 : 10'000 / static_cast<int>(weft_test::scale());
   const std::uint64_t first = weft_test::seed() % 1'000'000'000;
   const auto expected = stream_test::serial_results(first, worlds, depth);
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   stream_test::happenings seen;
   std::uint64_t steals = 0, spilled = 0, promotions = 0, failed = 0;
   for (int i = 0; i < worlds; ++i) {

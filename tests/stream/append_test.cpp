@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // Append streams as users see them: names, order, exceptions, memory, sinks, misuse.
-#include "stream/scratch.hpp"
 #include "support/catch.hpp"
 #include "support/child.hpp"
+#include "support/scratch.hpp"
 
 #include <weft/append.hpp>
 #include <weft/weft.hpp>
@@ -69,14 +69,14 @@ struct pipe_ends {
 }  // namespace
 
 TEST_CASE("a plain file gets its name when it is complete") {
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   weft::runtime rt({.workers = 4});
   append_file file(dir / "out");
   CHECK(exists(dir / "out.part"));
   rt.run(leaves, 0, 1000, file);
   CHECK_FALSE(exists(dir / "out"));
   file.close();
-  CHECK(read_file(dir / "out") == numbers(0, 1000));
+  CHECK(weft_test::slurp(dir / "out") == numbers(0, 1000));
   CHECK_FALSE(exists(dir / "out.part"));
   CHECK_FALSE(exists(dir / "out.log"));
   file.close();  // does nothing
@@ -84,7 +84,7 @@ TEST_CASE("a plain file gets its name when it is complete") {
 }
 
 TEST_CASE("nothing but the file is left when its handle is gone, too") {
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   weft::runtime rt({.workers = 2});
   for (const std::uint64_t commit_every : {0, 4096, 1 << 26}) {
     append_file file(dir / "out", {.overwrite = true, .commit_every = commit_every});
@@ -95,18 +95,18 @@ TEST_CASE("nothing but the file is left when its handle is gone, too") {
 }
 
 TEST_CASE("an existing file is replaced only if that was asked for, and only by a complete one") {
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   std::ofstream(dir / "out") << "precious";
   CHECK_THROWS_AS(append_file(dir / "out"), std::system_error);
   {
     append_file abandoned(dir / "out", {.overwrite = true});
     abandoned.write("half");
   }
-  CHECK(read_file(dir / "out") == "precious");
+  CHECK(weft_test::slurp(dir / "out") == "precious");
   append_file file(dir / "out", {.overwrite = true});
   file.write("new");
   file.close();
-  CHECK(read_file(dir / "out") == "new");
+  CHECK(weft_test::slurp(dir / "out") == "new");
 }
 
 TEST_CASE("a directory that cannot be written is reported with the path") {
@@ -115,7 +115,7 @@ TEST_CASE("a directory that cannot be written is reported with the path") {
 }
 
 TEST_CASE("what the maker of a stream writes stands between the tasks that it starts") {
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   weft::runtime rt({.workers = 3});
   append_file file(dir / "out");
   file.write("a ");
@@ -129,12 +129,12 @@ TEST_CASE("what the maker of a stream writes stands between the tasks that it st
   file.write("d");
   CHECK(file.size() == (numbers(0, 70) + "a b 7 c d").size());
   file.close();
-  CHECK(read_file(dir / "out") ==
+  CHECK(weft_test::slurp(dir / "out") ==
         "a " + numbers(0, 50) + "b 7 " + numbers(50, 60) + "c " + numbers(60, 70) + "d");
 }
 
 TEST_CASE("a stream can be made in a task, and two may be written at once") {
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   weft::runtime rt({.workers = 4});
   rt.run([&] {
     append_file one(dir / "one"), two(dir / "two", {.layout = weft::append_layout::segmented});
@@ -149,7 +149,7 @@ TEST_CASE("a stream can be made in a task, and two may be written at once") {
     one.close();
     two.close();
   });
-  CHECK(read_file(dir / "one") == numbers(0, 200));
+  CHECK(weft_test::slurp(dir / "one") == numbers(0, 200));
   weft::append_reader reader(dir / "two");
   std::string all(reader.size(), ' ');
   CHECK(reader.read(std::as_writable_bytes(std::span(all))) == all.size());
@@ -157,7 +157,7 @@ TEST_CASE("a stream can be made in a task, and two may be written at once") {
 }
 
 TEST_CASE("the file holds exactly what the serial program wrote before the exception") {
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   for (const unsigned workers : {1u, 2u, 8u}) {
     weft::runtime rt({.workers = workers});
     append_file file(dir / "out", {.overwrite = true});
@@ -178,12 +178,12 @@ TEST_CASE("the file holds exactly what the serial program wrote before the excep
     file.write("| ");
     rt.run(leaves, 20, 30, file);
     file.close();
-    CHECK(read_file(dir / "out") == numbers(0, 10) + "| " + numbers(20, 30));
+    CHECK(weft_test::slurp(dir / "out") == numbers(0, 10) + "| " + numbers(20, 30));
   }
 }
 
 TEST_CASE("after a caught exception the body appends again") {
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   for (const unsigned workers : {1u, 4u}) {
     weft::runtime rt({.workers = workers});
     append_file file(dir / "out", {.overwrite = true});
@@ -210,12 +210,12 @@ TEST_CASE("after a caught exception the body appends again") {
     file.close();
     std::string expected;
     for (int i = 0; i < 20; ++i) expected += std::to_string(i) + " half caught ";
-    CHECK(read_file(dir / "out") == expected);
+    CHECK(weft_test::slurp(dir / "out") == expected);
   }
 }
 
 TEST_CASE("a stopped run leaves a prefix") {
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   for (const unsigned workers : {1u, 4u}) {
     weft::runtime rt({.workers = workers});
     append_file file(dir / "out", {.overwrite = true});
@@ -232,7 +232,7 @@ TEST_CASE("a stopped run leaves a prefix") {
                         file),
                     weft::cancelled);
     file.close();
-    const std::string all = read_file(dir / "out");
+    const std::string all = weft_test::slurp(dir / "out");
     std::string expected;
     for (int i = 0; expected.size() < all.size(); ++i) expected += std::to_string(i) + " - ";
     CHECK(expected.substr(0, all.size()) == all);
@@ -240,7 +240,7 @@ TEST_CASE("a stopped run leaves a prefix") {
 }
 
 TEST_CASE("each task formats with flags of its own") {
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   weft::runtime rt({.workers = 2});
   append_file file(dir / "out");
   rt.run(
@@ -253,11 +253,11 @@ TEST_CASE("each task formats with flags of its own") {
   file.close();
   std::string expected = "ff ";
   for (int i = 0; i < 100; ++i) expected += "255 ";
-  CHECK(read_file(dir / "out") == expected + "ff");
+  CHECK(weft_test::slurp(dir / "out") == expected + "ff");
 }
 
 TEST_CASE("finalise is called in the order of the stream, with the position") {
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   weft::runtime rt({.workers = 4});
   append_file file(dir / "out", {.buffer = 4096});
   std::vector<int> order;  // one call at a time
@@ -292,7 +292,7 @@ TEST_CASE("finalise is called in the order of the stream, with the position") {
 }
 
 TEST_CASE("what finalise throws fails the stream") {
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   weft::runtime rt({.workers = 2});
   append_file file(dir / "out");
   rt.run([](append out) { out.finalise([](weft::append_tail&) { throw std::length_error("hook"); }); }, file);
@@ -301,7 +301,7 @@ TEST_CASE("what finalise throws fails the stream") {
 }
 
 TEST_CASE("where the first task is late, memory stays bounded and nothing is lost") {
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   weft::runtime rt({.workers = 4});
   append_file file(dir / "out", {.memory = 1 << 20, .buffer = 1 << 16});
   const std::string line(10000, 'x');
@@ -328,11 +328,11 @@ TEST_CASE("where the first task is late, memory stays bounded and nothing is los
   file.close();
   std::string expected = "first ";
   for (int i = 0; i < 1000; ++i) expected += std::to_string(i) + ' ' + line;
-  CHECK(read_file(dir / "out") == expected);
+  CHECK(weft_test::slurp(dir / "out") == expected);
 }
 
 TEST_CASE("a stream that is destroyed tells the tasks that append to it") {
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   weft::runtime rt({.workers = 2});
   for (int round = 0; round < 20; ++round) {
     std::atomic<bool> begun{false}, gone{false};
@@ -358,7 +358,7 @@ TEST_CASE("a stream that is destroyed tells the tasks that append to it") {
 }
 
 TEST_CASE("in large frames, too, only tasks before an exception count") {
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   std::uint64_t promotions = 0;
   for (const int last : {-1, 0, 3, 700, 1500, 2999}) {
     weft::runtime rt({.workers = 4});
@@ -383,14 +383,14 @@ TEST_CASE("in large frames, too, only tasks before an exception count") {
     else
       CHECK_THROWS_WITH(rt.run(body, file), "planned");
     file.close();
-    CHECK(read_file(dir / "out") == expected);
+    CHECK(weft_test::slurp(dir / "out") == expected);
     promotions += rt.counters().promotions;
   }
   CHECK(promotions > 0);
 }
 
 TEST_CASE("a recorded graph may append") {
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   weft::runtime rt({.workers = 4});
   append_file file(dir / "out");
   rt.run(
@@ -412,7 +412,7 @@ TEST_CASE("a recorded graph may append") {
   file.close();
   std::string expected;
   for (int round = 0; round < 20; ++round) expected += "round " + numbers(100 * round + 1, 100 * round + 101);
-  CHECK(read_file(dir / "out") == expected);
+  CHECK(weft_test::slurp(dir / "out") == expected);
 }
 
 TEST_CASE("a sink gets the bytes in order") {
@@ -508,7 +508,7 @@ TEST_CASE("a full device is an exception, and what was placed can be told") {
 }
 
 TEST_CASE("nested runs and handles that were moved keep their places") {
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   weft::runtime rt({.workers = 3}), other({.workers = 2});
   append_file first(dir / "out");
   append_file file(std::move(first));
@@ -521,5 +521,5 @@ TEST_CASE("nested runs and handles that were moved keep their places") {
       },
       file);
   file.close();
-  CHECK(read_file(dir / "out") == numbers(0, 100));
+  CHECK(weft_test::slurp(dir / "out") == numbers(0, 100));
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // Append files under a kernel that fails, interrupts and writes too little: this program's own system calls
 // do so; and on file systems that are full.
-#include "stream/scratch.hpp"
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/figure.hpp"
+#include "support/scratch.hpp"
 
 #include <weft/append.hpp>
 #include <weft/weft.hpp>
@@ -179,7 +179,7 @@ TEST_CASE("the n-th call fails, for every n: an exception says so, and what was 
         long fired = 1;
         for (long n = 0; fired != 0; ++n) {
           INFO("call " << n << ", error " << error << ", durable " << durable);
-          const scratch_directory dir;
+          const weft_test::scratch dir;
           reset();
           kernel.error = error;
           kernel.for_ever = error == ENOSPC;  // the device stays full
@@ -209,7 +209,7 @@ TEST_CASE("interrupted and short calls change nothing") {
   weft::runtime rt({.workers = 3});
   for (const auto layout : {weft::append_layout::plain, weft::append_layout::segmented})
     for (int round = 0; round < 5; ++round) {
-      const scratch_directory dir;
+      const weft_test::scratch dir;
       reset();
       kernel.bumpy = true;
       const outcome r = append_all(rt, dir / "out", small(layout, true));
@@ -224,7 +224,7 @@ TEST_CASE("interrupted and short calls change nothing") {
 TEST_CASE("a limit on the size of files is an exception, no signal, and no loss of what was committed") {
   constexpr int times = 20;
   for (const auto layout : {weft::append_layout::plain, weft::append_layout::segmented}) {
-    const scratch_directory dir;
+    const weft_test::scratch dir;
     const auto child = weft_test::run_in_child([&] {
       std::signal(SIGXFSZ, SIG_IGN);
       const rlimit limit{300'000, 300'000};
@@ -248,7 +248,7 @@ TEST_CASE("a full file system is an exception, and what was committed is kept") 
   constexpr int times = 50, no_mount = 77;
   const unsigned user = getuid(), group = getgid();
   for (const auto layout : {weft::append_layout::plain, weft::append_layout::segmented}) {
-    const scratch_directory dir;
+    const weft_test::scratch dir;
     const auto child = weft_test::run_in_child([&] {
       const auto note = [](const char* path, const std::string& text) { std::ofstream(path) << text; };
       if (unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) {

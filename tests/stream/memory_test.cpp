@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // The memory of a process whose first task is late, while the others append much more than memory may hold.
-#include "stream/scratch.hpp"
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/environment.hpp"
+#include "support/scratch.hpp"
 
 #include <weft/append.hpp>
 #include <weft/weft.hpp>
@@ -37,7 +37,7 @@ long peak() {
 
 TEST_CASE("with the first task blocked, a process needs less than 96 MiB, and no byte is lost") {
   const std::size_t pieces = (weft_test::long_run() ? 2'000'000'000 : 300'000'000) / piece_size;
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   const auto child = weft_test::run_in_child([&] {
     weft::runtime rt({.workers = 3});
     weft::append_file file(dir / "out", {.sync = false});

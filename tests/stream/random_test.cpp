@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // Random programs append to files, on few and many workers, against the serial program.
 #include "stream/parallel.hpp"
-#include "stream/scratch.hpp"
 #include "support/catch.hpp"
 #include "support/environment.hpp"
 #include "support/figure.hpp"
+#include "support/scratch.hpp"
 
 #include <thread>
 
@@ -24,7 +24,7 @@ TEST_CASE("random programs append the bytes of the serial program") {
   const std::uint64_t first = weft_test::seed() % 1'000'000'000;
   const int programs = weft_test::long_run() ? 20'000 : 300 / static_cast<int>(weft_test::scale());
   const auto expected = stream_test::serial_results(first, programs, depth);
-  const scratch_directory dir;
+  const weft_test::scratch dir;
   stream_test::happenings seen;
   std::uint64_t steals = 0, failed = 0;
   for (const unsigned workers : {1u, 2u, 3u, 4u, 8u, 16u}) {
