@@ -254,6 +254,87 @@ TEST_CASE("overlays that are used in a wrong way are refused") {
   CHECK(h.test());
 }
 
+TEST_CASE("a location that is only read must have a value") {
+  weft::runtime rt({.workers = 2});
+  long seen = 0;
+  const auto refused = [&](overlay& o) {
+    const std::string text = refusal<weft::orwl::usage_error>([&] { o.run(rt, 2); });
+    CHECK_THAT(text, contains("location 1 ('west') of this overlay has no value"));
+    CHECK_THAT(text, contains("task 0 ('inner') reads it, no task writes it"));
+    CHECK(seen == 0);
+  };
+  const auto declare = [&](overlay& o, location<long>& west, location<long>& mine) {
+    o.task(
+        {.name = "inner"},
+        [&](long& m, const long& w) {
+          m += w;
+          seen = m;
+        },
+        write(mine), read(west));
+    o.task([](const long&) {}, read(west));
+  };
+  SECTION("it gets one later") {
+    location<long> west, mine;
+    west.named("west");
+    overlay o;
+    declare(o, west, mine);
+    o.schedule();
+    refused(o);
+    west.get() = 3;
+    CHECK(o.run(rt, 2) == 2);
+    CHECK(seen == 6);
+  }
+  SECTION("it is made with one") {
+    location<long> west(4L), mine;
+    overlay o;
+    declare(o, west, mine);
+    o.schedule();
+    o.run(rt, 2);
+    CHECK(seen == 8);
+  }
+  SECTION("another overlay has written it, or a handle") {
+    location<long> west, mine;
+    west.named("west");
+    if (GENERATE(true, false)) {
+      overlay first;
+      first.task([](long& w) { w = 5; }, write(west));
+      first.schedule();
+      first.run(rt, 1);
+    } else {
+      weft::orwl::handle<long> h;
+      h.request_read(west);
+      h.acquire();
+      CHECK(h.read() == 0);
+      h.release();
+      overlay still;
+      declare(still, west, mine);
+      still.schedule();
+      refused(still);
+      h.request_write(west);
+      h.acquire();
+      h.write() = 5;
+      h.release();
+    }
+    overlay o;
+    declare(o, west, mine);
+    o.schedule();
+    o.run(rt, 2);
+    CHECK(seen == 10);
+  }
+  SECTION("in canonical form") {
+    location<long> west, mine;
+    west.named("west");
+    overlay o;
+    declare(o, west, mine);
+    o.make_canonical();
+    o.schedule();
+    refused(o);
+    west.get() = 6;
+    o.run(rt, 2);
+    CHECK(seen == 12);
+  }
+}
+
 TEST_CASE("an exception ends an overlay, and another run begins anew") {
   for (const unsigned workers : {1u, 2u, 5u}) {
     weft::runtime rt({.workers = workers});

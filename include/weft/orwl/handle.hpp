@@ -79,7 +79,7 @@ class basic_handle {
   /// The value. *Throws*: usage_error if the lock is not held; for write() also if it is held for reading.
   const T& read() const {
     detail::need_granted(now_(), "is read through");
-    return where_->get();
+    return std::as_const(*where_).get();
   }
   T& write() const {
     detail::need_granted(now_(), "is written through");

@@ -26,7 +26,8 @@ struct any_location {
   virtual void assign(const any_location& from) = 0;
 
   queue requests;
-  const char* label = nullptr;  ///< for messages; null: none
+  const char* label = nullptr;      ///< for messages; null: none
+  base::atomic<bool> given{false};  ///< somebody has given it a value, or has had the chance
 };
 
 }  // namespace detail
@@ -42,12 +43,17 @@ class location final : public detail::any_location {
   /// Makes the value from the arguments.
   template <class... A>
     requires std::constructible_from<T, A...>
-  explicit location(A&&... arguments) : value_(std::forward<A>(arguments)...) {}
+  explicit location(A&&... arguments) : value_(std::forward<A>(arguments)...) {
+    if constexpr (sizeof...(A) != 0) mark_();
+  }
 
   /// The value. *Requires*: no task may change it meanwhile: before a run, after it, or where all handles
   /// agree.
   const T& get() const noexcept { return value_; }
-  T& get() noexcept { return value_; }
+  T& get() noexcept {
+    mark_();
+    return value_;
+  }
   /// Gives it a name, which error messages use. The text must outlive the location.
   location& named(const char* name) noexcept {
     label = name;
@@ -65,6 +71,10 @@ class location final : public detail::any_location {
   }
 
  private:
+  void mark_() noexcept {
+    // Relaxed, twice: it is asked for by who orders itself behind all changes of the value.
+    if (!given.load(base::memory_order_relaxed)) given.store(true, base::memory_order_relaxed);
+  }
   T value_;
 };
 

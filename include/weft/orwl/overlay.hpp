@@ -23,8 +23,10 @@ class cyclic_overlay : public error {
 namespace detail {
 
 template <class Request>
-using passed = std::conditional_t<Request::exclusive, typename Request::value_type&,
-                                  const typename Request::value_type&>;
+using passed_location = std::conditional_t<Request::exclusive, location<typename Request::value_type>,
+                                           const location<typename Request::value_type>>;
+template <class Request>
+using passed = decltype(std::declval<passed_location<Request>&>().get());
 
 /// A callable with the locations that it is called with.
 template <class F, class... Requests>
@@ -37,9 +39,9 @@ class typed_body final : public body {
     std::apply(
         [&](auto*... where) {
           if constexpr (std::is_invocable_v<F&, turn&, passed<Requests>...>)
-            std::invoke(f_, t, static_cast<passed<Requests>>(where->get())...);
+            std::invoke(f_, t, where->get()...);
           else
-            std::invoke(f_, static_cast<passed<Requests>>(where->get())...);
+            std::invoke(f_, where->get()...);
         },
         where_);
   }
@@ -57,7 +59,7 @@ class typed_body final : public body {
 
  private:
   F f_;
-  std::tuple<location<typename Requests::value_type>*...> where_;
+  std::tuple<passed_location<Requests>*...> where_;
 };
 
 /// Takes the locations of an overlay for itself while it runs.
@@ -157,8 +159,9 @@ class basic_overlay {
   /// Lets every task take so many turns. *Requires*: schedule() after the last task. *Returns*: that number,
   /// or the number of iterations at which a turn has stopped it (turn::stop). *Throws*: the exception of a
   /// turn, of the first one by iteration and task, if several throw before all has ended; then some tasks
-  /// have taken more turns than others. weft::cancelled; usage_error without schedule() or if a location is
-  /// in use; what runtime::run throws. *Suspends*: as runtime::run.
+  /// have taken more turns than others. weft::cancelled; usage_error without schedule(), if a location is in
+  /// use, or if one that tasks read has no value: it was made without one, and nobody writes it; what
+  /// runtime::run throws. *Suspends*: as runtime::run.
   std::uint64_t run(runtime& rt, std::uint64_t iterations, const run_options& options = {}) {
     return run_(rt, iterations, options);
   }
@@ -244,6 +247,12 @@ class basic_overlay {
       claims_[i].location =
           first[i] == i ? static_cast<std::uint32_t>(locations_.size() - 1) : claims_[first[i]].location;
     }
+    std::vector<bool> written(locations_.size(), false);
+    for (const detail::claim& c : claims_)
+      if (c.exclusive) written[c.location] = true;
+    unwritten_.clear();
+    for (std::uint32_t l = 0; l < written.size(); ++l)
+      if (!written[l]) unwritten_.push_back(l);
   }
 
   void schedule_(std::span<const std::uint32_t> place) {
@@ -270,21 +279,31 @@ class basic_overlay {
     parts_ = count_parts_();
     scheduled_ = true;
   }
+  std::string task_name_(std::uint32_t t) const {
+    return "task " + std::to_string(t) + " ('" + tasks_[t].options.name + "')";
+  }
+  std::string location_name_(std::uint32_t l) const {
+    const char* const label = locations_[l]->label;
+    return "location " + std::to_string(l) + (label != nullptr ? std::string(" ('") + label + "')" : "");
+  }
   [[noreturn]] void refuse_(std::span<const detail::arc> cycle) const {
-    const auto name = [&](std::uint32_t t) {
-      return "task " + std::to_string(t) + " ('" + tasks_[t].options.name + "')";
-    };
     std::string text = "weft: the first requests of this overlay could not all be granted: ";
     constexpr std::size_t most = 16;
-    for (std::size_t i = 0; i < cycle.size() && i < most; ++i) {
-      const detail::any_location& l = *locations_[cycle[i].location];
-      text += name(cycle[i].from) + " stands before " + name(cycle[i].to) + " at location " +
-              std::to_string(cycle[i].location) +
-              (l.label != nullptr ? std::string(" ('") + l.label + "')" : "") +
-              (i + 1 < cycle.size() ? ", " : "");
-    }
+    for (std::size_t i = 0; i < cycle.size() && i < most; ++i)
+      text += task_name_(cycle[i].from) + " stands before " + task_name_(cycle[i].to) + " at " +
+              location_name_(cycle[i].location) + (i + 1 < cycle.size() ? ", " : "");
     if (cycle.size() > most) text += "and so on, " + std::to_string(cycle.size()) + " tasks in all";
     throw cyclic_overlay(text);
+  }
+  void need_values_() const {
+    for (const std::uint32_t l : unwritten_) {
+      // Relaxed: who gave the value is ordered before this run, or has not given it.
+      if (locations_[l]->given.load(base::memory_order_relaxed)) continue;
+      const auto reads = [l](const detail::claim& c) { return c.location == l && !c.exclusive; };
+      throw usage_error("weft: " + location_name_(l) + " of this overlay has no value: " +
+                        task_name_(std::find_if(claims_.begin(), claims_.end(), reads)->task) +
+                        " reads it, no task writes it, and it was made without one");
+    }
   }
   /// How many groups of tasks there are that have nothing to do with each other.
   std::size_t count_parts_() const {
@@ -312,6 +331,7 @@ class basic_overlay {
   std::uint64_t run_(runtime& rt, std::uint64_t iterations, const run_options& options) {
     if (!scheduled_) throw usage_error("weft: overlay::run needs schedule() after the last task");
     if (tasks_.empty()) return 0;
+    need_values_();
     const detail::reservation mine(locations_);
     for (const detail::copying& c : at_start_) c.now();
     for (std::size_t t = 0; t < players_.size(); ++t) {
@@ -336,6 +356,7 @@ class basic_overlay {
   std::vector<detail::claim> claims_;
   std::vector<detail::any_location*> where_;  // of the claims as they were declared
   std::vector<detail::any_location*> locations_;
+  std::vector<std::uint32_t> unwritten_;                      // the locations that tasks only read
   std::vector<std::unique_ptr<detail::any_location>> owned_;  // of the canonical form
   std::vector<detail::copying> at_start_;                     // of each run
   bool canonical_ = false;
