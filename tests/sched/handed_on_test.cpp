@@ -32,8 +32,8 @@ TEST_CASE("an empty log objects to nothing") {
 TEST_CASE("both tasks, both rights and the remedy are named") {
   handed_on log;
   int x = 0, y = 0;
-  log.note(&y, access_mode::read, "other");
-  log.note(&x, access_mode::write, "child");
+  log.note(&y, access_mode::read, "other", nullptr);
+  log.note(&x, access_mode::write, "child", nullptr);
   CHECK(objection(log, &x, access_mode::read) ==
         "weft: task 'parent' reads an object after it handed on the right to change it to task 'child'; call "
         "weft::sync() first\n");
@@ -52,7 +52,7 @@ TEST_CASE("a use is a violation exactly where the rights conflict") {
   for (const access_mode given : {access_mode::read, access_mode::write, access_mode::update})
     for (const access_mode use : {access_mode::read, access_mode::write, access_mode::update}) {
       handed_on log;
-      log.note(&x, given, "child");
+      log.note(&x, given, "child", nullptr);
       CHECK(objection(log, &x, use).empty() == !weft::sched::conflict(given, use));
     }
 }
@@ -60,8 +60,8 @@ TEST_CASE("a use is a violation exactly where the rights conflict") {
 TEST_CASE("of several rights on an object each counts") {
   handed_on log;
   int x = 0;
-  log.note(&x, access_mode::read, "reader");
-  log.note(&x, access_mode::write, "writer");
+  log.note(&x, access_mode::read, "reader", nullptr);
+  log.note(&x, access_mode::write, "writer", nullptr);
   CHECK_THAT(objection(log, &x, access_mode::read), weft_test::contains("'writer'"));
   CHECK_THAT(objection(log, &x, access_mode::update), weft_test::contains("'reader'"));
 }
@@ -69,10 +69,10 @@ TEST_CASE("of several rights on an object each counts") {
 TEST_CASE("sync restores full use of what this body handed on") {
   handed_on log;
   int x = 0;
-  log.note(&x, access_mode::write, "child");
+  log.note(&x, access_mode::write, "child", nullptr);
   log.forget_children();
   CHECK(objection(log, &x, access_mode::update).empty());
-  log.note(&x, access_mode::write, "second");
+  log.note(&x, access_mode::write, "second", nullptr);
   CHECK_THAT(objection(log, &x, access_mode::update), weft_test::contains("'second'"));
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("bodies inside bodies have logs of their own") {
   CHECK(
       objection(log, &outer, access_mode::update).empty());  // the child that runs inside fork has the right
   log.note(&inner, access_mode::write, "inner child");
-  log.note(&outer, access_mode::read, "grandchild");
+  log.note(&outer, access_mode::read, "grandchild", nullptr);
   CHECK_FALSE(objection(log, &outer, access_mode::update).empty());
   const std::size_t second = log.enter_body();
   CHECK(objection(log, &inner, access_mode::update).empty());
@@ -92,7 +92,7 @@ TEST_CASE("bodies inside bodies have logs of their own") {
   CHECK_THAT(objection(log, &inner, access_mode::read), weft_test::contains("'inner child'"));
   log.forget_children();  // a sync of the inner body
   CHECK(objection(log, &inner, access_mode::read).empty());
-  log.note(&inner, access_mode::write, "again");
+  log.note(&inner, access_mode::write, "again", nullptr);
   log.leave_body(mark);
   CHECK(objection(log, &inner, access_mode::read).empty());
   CHECK_THAT(objection(log, &outer, access_mode::read), weft_test::contains("'outer child'"));
@@ -101,9 +101,9 @@ TEST_CASE("bodies inside bodies have logs of their own") {
 TEST_CASE("an object that has ended is forgotten, others are not") {
   handed_on log;
   int x = 0, y = 0;
-  log.note(&x, access_mode::write, "first");
-  log.note(&y, access_mode::write, "second");
-  log.note(&x, access_mode::read, "third");
+  log.note(&x, access_mode::write, "first", nullptr);
+  log.note(&y, access_mode::write, "second", nullptr);
+  log.note(&x, access_mode::read, "third", nullptr);
   log.forget_object(&x);
   CHECK(objection(log, &x, access_mode::update).empty());
   CHECK_FALSE(objection(log, &y, access_mode::update).empty());

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <weft/base/config.hpp>
+#if WEFT_CHECKED
+#include <weft/base/source_place.hpp>
+#endif
 
 #include <cstdarg>
 #include <cstdio>
@@ -10,17 +13,39 @@
 
 namespace weft::base {
 
-/// Prints "weft: " and the sentence (printf format) to the standard error stream and aborts.
-/// A failed check is never an optimiser's assumption.
-[[noreturn, gnu::format(printf, 1, 2)]] WEFT_COLD inline void fail(const char* sentence, ...) noexcept {
-  std::va_list values;
-  va_start(values, sentence);
+/// Prints "weft: " and the sentence (printf format) to the standard error stream.
+WEFT_COLD inline void complain(const char* sentence, std::va_list values) noexcept {
   std::fputs("weft: ", stderr);
   std::vfprintf(stderr, sentence, values);
   std::fputc('\n', stderr);
-  va_end(values);
   std::fflush(stderr);
+}
+
+/// Prints a sentence (printf format) to the standard error stream, and in checked builds the place in the
+/// user's sources that led here, and aborts. A failed check is never an optimiser's assumption.
+[[noreturn, gnu::format(printf, 1, 2)]] WEFT_COLD inline void fail(const char* sentence, ...) noexcept {
+  std::va_list values;
+  va_start(values, sentence);
+  complain(sentence, values);
+  va_end(values);
+#if WEFT_CHECKED
+  print_running_source("at");
+#endif
   std::abort();
 }
+
+#if WEFT_CHECKED
+/// The same about something that was done before: `what` at a place of which here() told.
+[[noreturn, gnu::format(printf, 3, 4)]] WEFT_COLD inline void fail_after(const char* what, const void* place,
+                                                                         const char* sentence, ...) noexcept {
+  std::va_list values;
+  va_start(values, sentence);
+  complain(sentence, values);
+  va_end(values);
+  print_running_source("at");
+  print_source(what, {&place, 1});
+  std::abort();
+}
+#endif
 
 }  // namespace weft::base

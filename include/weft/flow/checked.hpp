@@ -56,18 +56,18 @@ inline receiver receiving_task() noexcept {
 
 /// Notes that the running body gives a right on an object to a child. *Throws*: std::bad_alloc.
 template <class T>
-void note_handed_on(sched::strand& s, T* object, access_mode mode, const char* child) {
-  if (!is_outside(s)) s.handed.note(object, mode, child);
+void note_handed_on(sched::strand& s, T* object, access_mode mode, const char* child, const void* forked_at) {
+  if (!is_outside(s)) s.handed.note(object, mode, child, forked_at);
 }
 /// The same for what a closure keeps of an argument. Parts of arrays and weak rights are not noted.
 template <class Binding, class Kept>
-void note_binding_handed_on(sched::strand& s, const Kept& kept, const char* child) {
+void note_binding_handed_on(sched::strand& s, const Kept& kept, const char* child, const void* forked_at) {
   if constexpr (!Binding::weak) {
     if constexpr (Binding::access)
-      note_handed_on(s, kept, Binding::mode, child);
+      note_handed_on(s, kept, Binding::mode, child, forked_at);
     else if constexpr (Binding::more)
       Binding::tell_all(kept, 0, [&](const sched::access& a) {
-        if (!a.sliced) note_handed_on(s, a.object, a.mode, child);
+        if (!a.sliced) note_handed_on(s, a.object, a.mode, child, forked_at);
       });
   }
 }

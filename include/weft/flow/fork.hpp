@@ -168,8 +168,9 @@ WEFT_ALWAYS_INLINE auto fork_kept(const task_options* options, F&& f, typename B
   if constexpr (!std::is_void_v<R>) p = allocate_result<R>(s);
   const result<R> r = result_at<R>(p);
 #if WEFT_CHECKED
-  (note_binding_handed_on<Bindings>(s, kept, name), ...);
-  if constexpr (!std::is_void_v<R>) note_handed_on(s, p.value, access_mode::write, name);
+  const void* const here = base::here();
+  (note_binding_handed_on<Bindings>(s, kept, name, here), ...);
+  if constexpr (!std::is_void_v<R>) note_handed_on(s, p.value, access_mode::write, name, here);
 #endif
 #if WEFT_RACES
   fork_apart<WithOptions, R, callable, Bindings...>(s, start, options, r, callable(std::forward<F>(f)),

@@ -18,6 +18,7 @@ struct handed_right {
   const void* object;
   access_mode mode;
   const char* child;
+  const void* forked_at;  ///< a return address
 };
 
 /// The log of a strand: the entries of the running body are those from `body_begin` on. Whether the child has
@@ -35,8 +36,8 @@ class handed_on {
   /// After sync(), the body has full use again of what it handed on.
   void forget_children() noexcept { entries_.resize(std::min(entries_.size(), body_begin_), handed_right{}); }
   /// *Throws*: std::bad_alloc.
-  void note(const void* object, access_mode mode, const char* child) {
-    entries_.push_back({object, mode, child});
+  void note(const void* object, access_mode mode, const char* child, const void* forked_at) {
+    entries_.push_back({object, mode, child, forked_at});
   }
   /// Forgets an object whose memory may now become another's.
   void forget_object(const void* object) noexcept {
@@ -46,7 +47,8 @@ class handed_on {
   void check(const void* object, access_mode use, const char* parent) const noexcept {
     for (std::size_t i = body_begin_; i < entries_.size(); ++i)
       if (entries_[i].object == object && conflict(entries_[i].mode, use)) [[unlikely]]
-        base::fail(
+        base::fail_after(
+            "handed on at", entries_[i].forked_at,
             "task '%s' %s an object after it handed on the right to %s it to task '%s'; call weft::sync() "
             "first",
             parent != nullptr ? parent : "task", use == access_mode::read ? "reads" : "changes",
