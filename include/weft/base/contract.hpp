@@ -34,18 +34,19 @@ WEFT_COLD inline void complain(const char* sentence, std::va_list values) noexce
   std::abort();
 }
 
-#if WEFT_CHECKED
-/// The same about something that was done before: `what` at a place of which here() told.
-[[noreturn, gnu::format(printf, 3, 4)]] WEFT_COLD inline void fail_after(const char* what, const void* place,
+/// The same about something that was done before: `what`, at a place of which here() told in a checked build.
+[[noreturn, gnu::format(printf, 3, 4)]] WEFT_COLD inline void fail_after([[maybe_unused]] const char* what,
+                                                                         [[maybe_unused]] const void* place,
                                                                          const char* sentence, ...) noexcept {
   std::va_list values;
   va_start(values, sentence);
   complain(sentence, values);
   va_end(values);
+#if WEFT_CHECKED
   print_running_source("at");
   print_source(what, {&place, 1});
+#endif
   std::abort();
 }
-#endif
 
 }  // namespace weft::base
