@@ -34,16 +34,18 @@ TEST_CASE("both tasks, both rights and the remedy are named") {
   int x = 0, y = 0;
   log.note(&y, access_mode::read, "other", nullptr);
   log.note(&x, access_mode::write, "child", nullptr);
-  CHECK(objection(log, &x, access_mode::read) ==
-        "weft: task 'parent' reads an object after it handed on the right to change it to task 'child'; call "
-        "weft::sync() first\n");
-  CHECK(
-      objection(log, &x, access_mode::update) ==
-      "weft: task 'parent' changes an object after it handed on the right to change it to task 'child'; call "
-      "weft::sync() first\n");
-  CHECK(objection(log, &y, access_mode::update) ==
-        "weft: task 'parent' changes an object after it handed on the right to read it to task 'other'; call "
-        "weft::sync() first\n");
+  CHECK(objection(log, &x, access_mode::read)
+            .starts_with("weft: task 'parent' reads an object after it handed on the right to change it to "
+                         "task 'child'; call "
+                         "weft::sync() first\n"));
+  CHECK(objection(log, &x, access_mode::update)
+            .starts_with("weft: task 'parent' changes an object after it handed on the right to change it to "
+                         "task 'child'; call "
+                         "weft::sync() first\n"));
+  CHECK(objection(log, &y, access_mode::update)
+            .starts_with("weft: task 'parent' changes an object after it handed on the right to read it to "
+                         "task 'other'; call "
+                         "weft::sync() first\n"));
   CHECK(objection(log, &y, access_mode::update, nullptr).starts_with("weft: task 'task' changes"));
 }
 

@@ -115,6 +115,7 @@ WEFT_COLD inline void print_source(const char* what, std::span<const void* const
   constexpr std::size_t tail = sizeof "base/source_place.hpp" - 1;
   char line[1024], ours[sizeof __FILE__] = __FILE__;
   ours[sizeof ours - 1 - tail] = '\0';
+  bool inside = false;  // where this library has no lines, the user's code has none
   for (std::size_t i = 0; i < calls.size();) {
     code_place places[source_lines::most_places];
     std::size_t n = 0;  // neighbours in one file
@@ -126,11 +127,14 @@ WEFT_COLD inline void print_source(const char* what, std::span<const void* const
     i += n;
     if (places[0].file == nullptr) continue;
     source_lines lines({places, n});
-    while (lines.next(line))
-      if (std::strchr(line, '?') == nullptr && std::strstr(line, ours) == nullptr) {
+    while (lines.next(line)) {
+      if (std::strstr(line, ours) != nullptr) {
+        inside = true;
+      } else if (inside && std::strchr(line, '?') == nullptr) {
         std::fprintf(stderr, "weft:   %s %s\n", what, line);
         return;
       }
+    }
   }
 }
 
