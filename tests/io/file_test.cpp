@@ -5,6 +5,7 @@
 #include "support/random.hpp"
 #include "support/scratch.hpp"
 
+#include <weft/io/background_sync.hpp>
 #include <weft/io/file.hpp>
 #include <weft/io/journal.hpp>
 
@@ -16,6 +17,7 @@
 #include <system_error>
 #include <vector>
 
+using weft::io::background_sync;
 using weft::io::file;
 using weft_test::contains;
 using weft_test::scratch;
@@ -230,4 +232,19 @@ TEST_CASE("a journal has zeros ahead of its records once one was durable, until 
   j.cut(all.size());
   j.close();
   CHECK(slurp(here / "j") == all);
+}
+
+TEST_CASE("a file is synchronised in the background, or by who waits for it") {
+  const scratch here;
+  file f = file::create(here / "f", false);
+  f.write_at("abc", 3, 0);
+  {
+    background_sync going(f);
+    f.write_at("d", 1, 3);
+    going.finish();
+  }
+  const background_sync left(f);  // ends by itself
+  file none;
+  background_sync refused(none);
+  CHECK_THROWS_AS(refused.finish(), std::system_error);
 }

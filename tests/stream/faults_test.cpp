@@ -9,6 +9,7 @@
 #include <weft/append.hpp>
 #include <weft/weft.hpp>
 
+#include <aio.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -74,6 +75,9 @@ int ftruncate(int fd, off_t size) noexcept {
 }
 int fsync(int) { return admitted() ? 0 : -1; }  // the device is not what is tested
 int fdatasync(int) { return admitted() ? 0 : -1; }
+int aio_fsync(int, aiocb*) noexcept { return 0; }
+int aio_error(const aiocb*) noexcept { return kernel.bumpy || admitted() ? 0 : errno; }  // no EINTR there
+ssize_t aio_return(aiocb*) noexcept { return 0; }
 int renameat2(int from_at, const char* from, int to_at, const char* to, unsigned flags) noexcept {
   if (!kernel.bumpy && !admitted()) return -1;  // a rename is not interrupted
   return static_cast<int>(syscall(SYS_renameat2, from_at, from, to_at, to, flags));

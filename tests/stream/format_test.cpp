@@ -80,9 +80,10 @@ TEST_CASE("a commit log says what was noted") {
     commit_log log(here / "log", false);
     CHECK(log.path() == here / "log");
     CHECK_FALSE(commit_log::last_valid(here / "log"));
+    weft::io::file part = weft::io::file::create(here / "part", false);
     for (std::uint32_t i = 0; i < 5000; ++i) {
       expected.push_back({.frontier = i * 1000u, .crc = i * 77, .durable = i % 500 == 3});
-      log.note(expected.back().frontier, expected.back().crc, expected.back().durable);
+      log.note(expected.back().frontier, expected.back().crc, expected.back().durable ? &part : nullptr);
     }
     CHECK_THROWS_AS(commit_log(here / "log", true), std::system_error);
   }
@@ -101,7 +102,7 @@ TEST_CASE("a record that is changed or cut does not count, and the others do") {
     commit_log log(here / "log", false);
     for (std::uint32_t i = 1; i < 6; ++i) {
       expected.push_back({.frontier = i * 1000u, .crc = i * 77, .durable = i == 3});
-      log.note(expected.back().frontier, expected.back().crc, false);
+      log.note(expected.back().frontier, expected.back().crc);
       expected.back().durable = false;
     }
   }
@@ -124,7 +125,7 @@ TEST_CASE("a record that is changed or cut does not count, and the others do") {
   // A record of another stream that the device has brought back.
   {
     commit_log other(here / "other", false);
-    other.note(1, 2, false);
+    other.note(1, 2);
   }
   spill(here / "log", bytes + slurp(here / "other"));
   CHECK(valid() == expected);

@@ -40,8 +40,9 @@ namespace {
 void plain_part(const std::string& name, const std::string& text) {
   spill(weft::stream::part_name(name), text);
   commit_log log(weft::stream::log_name(name), true);
+  weft::io::file part = weft::io::file::open_write(weft::stream::part_name(name));
   for (std::size_t at = 0; at <= text.size(); at += 100)
-    log.note(at, weft::io::crc32c(text.data(), at), at % 500 == 0);
+    log.note(at, weft::io::crc32c(text.data(), at), at % 500 == 0 ? &part : nullptr);
 }
 
 std::string text_of(const std::string& name) {
@@ -189,7 +190,7 @@ TEST_CASE("plain: refused without a change") {
   }
   CHECK(recover(here / "q").bytes == 200);
   // Ended between the publication and the removal of the log.
-  commit_log(here / "p.log", true).note(1, 2, false);
+  commit_log(here / "p.log", true).note(1, 2);
   CHECK(recover(here / "p").was_complete);
   CHECK_FALSE(weft::io::exists(here / "p.log"));
 }
@@ -348,7 +349,7 @@ TEST_CASE("killed at any moment: all that was acknowledged is there") {
             at += bytes.size();
             crc = weft::io::crc32c(bytes.data(), bytes.size(), crc);
             if (i % 3 == 0) {
-              log.note(at, crc, false);
+              log.note(at, crc);
               acknowledge(at);
             }
           }
@@ -408,7 +409,7 @@ TEST_CASE("no room: the failure is reported, and what was committed is kept") {
           commit_log log(weft::stream::log_name(name), false);
           for (std::size_t i = 0; i < 40; ++i) {
             part.write_at(text.data() + i * 1000, 1000, i * 1000);
-            log.note((i + 1) * 1000, weft::io::crc32c(text.data(), (i + 1) * 1000), false);
+            log.note((i + 1) * 1000, weft::io::crc32c(text.data(), (i + 1) * 1000));
             acknowledged = (i + 1) * 1000;
           }
         }

@@ -153,6 +153,12 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
         throw;
       }
     }
+    (tell_end<I>(self), ...);
+  }
+  template <std::size_t N>
+  static void tell_end(task& self) noexcept {
+    if constexpr (requires { nth_binding<N>::end_well(std::get<N>(self.values_)); })
+      nth_binding<N>::end_well(std::get<N>(self.values_));
   }
   static void drop_(sched::closure& c) noexcept {
     auto& self = static_cast<task&>(c);

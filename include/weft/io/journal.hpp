@@ -3,7 +3,7 @@
 // block.
 #pragma once
 
-#include <weft/io/file.hpp>
+#include <weft/io/background_sync.hpp>
 
 #include <array>
 #include <cstddef>
@@ -32,6 +32,16 @@ class journal {
     sync_directory_of(file_.path());
     zeroed_ = file_.size();
     ahead_ = true;
+  }
+  /// The same, together with the data of another file.
+  void make_durable_with(file& other) {
+    if (!ahead_) {
+      other.sync_data();
+      return make_durable();
+    }
+    background_sync own(file_);
+    other.sync_data();
+    own.finish();
   }
 
   /// Ends the file at `size`: without the zeros ahead.

@@ -24,7 +24,6 @@ class seat {
   seat(seat&& other) noexcept
       : of_(std::exchange(other.of_, nullptr)),
         at_(other.at_),
-        exceptions_(other.exceptions_),
         deferred_(other.deferred_),
         begun_(other.begun_) {}
   seat& operator=(seat&&) = delete;
@@ -32,7 +31,7 @@ class seat {
     if (of_ == nullptr) return;  // it was moved from
     delete face_;
     if (deferred_ && begun_)
-      of_->end_body(*at_, std::uncaught_exceptions() <= exceptions_);
+      of_->end_body(*at_, well_);
     else if (deferred_)
       of_->drop(*at_);
   }
@@ -55,10 +54,11 @@ class seat {
   /// Its body is called now.
   void begin() noexcept {
     if (!deferred_) return;
-    exceptions_ = std::uncaught_exceptions();
     begun_ = true;
     of_->begin_body(*at_);
   }
+  /// It has returned.
+  void end_well() noexcept { well_ = true; }
   /// It will never be called, because a task before it has failed or the run was stopped.
   void drop() noexcept { of_->cut(*at_); }
   void write(const void* bytes, std::size_t size) { of_->write(*at_, bytes, size); }
@@ -75,9 +75,9 @@ class seat {
   core* of_;
   node* at_;
   face* face_ = nullptr;  // made by the body that asks for it; a seat with one is never moved
-  int exceptions_ = 0;    // on their way when the body began
   bool deferred_ = false;
   bool begun_ = false;
+  bool well_ = false;
 };
 
 /// Opens the handles for this room.
@@ -189,6 +189,7 @@ struct append_binding {
   static kept defer(kept& k, const sched::closure& c) { return std::move(k).defer(c); }
   static void begin_run(kept& k) { k.begin_run(); }
   static void drop(kept& k) noexcept { k.drop(); }
+  static void end_well(kept& k) noexcept { k.end_well(); }
   static append pass(kept& k) noexcept {
     k.begin();
     return stream::key::make(k);

@@ -20,7 +20,7 @@ namespace weft::stream {
 struct commit {
   std::uint64_t frontier = 0;
   std::uint32_t crc = 0;
-  bool durable = false;  ///< those bytes were on the device before the record was written
+  bool durable = false;  ///< on the device: those bytes and this record, once note() has returned
   friend bool operator==(const commit&, const commit&) = default;
 };
 
@@ -36,22 +36,23 @@ class commit_log {
   /// `overwrite`, and in any case (EBUSY) while somebody writes it.
   commit_log(const std::string& path, bool overwrite) : journal_(path, overwrite), salt_(new_salt()) {}
 
-  /// Notes that the first `frontier` bytes are final. *Requires*: they have been written, and, if `durable`,
-  /// synchronised (sync_data). *Effects*: one write; if `durable`, the record, and all before it, are on the
-  /// device on return. *Throws*: after a failed write the note may be repeated; after a failed
-  /// synchronisation nothing is sure.
-  void note(std::uint64_t frontier, std::uint32_t crc_of_prefix, bool durable) {
+  /// Notes that the first `frontier` bytes are final. *Requires*: they have been written. *Effects*: one
+  /// write; with `durable`, the file that they are in, those bytes, the record, and all before it, are on the
+  /// device on return. A power failure before that may leave the record without the bytes: its checksum
+  /// tells. *Throws*: after a failed write the note may be repeated; after a failed synchronisation nothing
+  /// is sure.
+  void note(std::uint64_t frontier, std::uint32_t crc_of_prefix, io::file* durable = nullptr) {
     std::array<std::byte, record_size> record{};
     put(&record[0], magic_);
     put(&record[4], version);
-    put(&record[5], static_cast<std::uint8_t>(durable));
+    put(&record[5], static_cast<std::uint8_t>(durable != nullptr));
     put(&record[8], salt_);
     put(&record[16], frontier);
     put(&record[24], crc_of_prefix);
     put(&record[28], io::crc32c(record.data(), 28));
     journal_.put(record.data(), record.size(), end_);
     end_ += record_size;
-    if (durable) journal_.make_durable();
+    if (durable != nullptr) journal_.make_durable_with(*durable);
   }
 
   const std::string& path() const noexcept { return journal_.path(); }

@@ -149,10 +149,17 @@ class frontier {
   /// The record before is not needed any more.
   void free_last_() noexcept {
     if (last_ == nullptr) return;
-    chunk& c = chunk::of(last_);
+    chunk* const c = &chunk::of(last_);
     last_ = nullptr;
+    if (c == freed_in_) {
+      ++freed_;
+      return;
+    }
     // Release and acquire: whoever recycles it comes after all who used it.
-    if (c.live.fetch_sub(1, base::memory_order_acq_rel) == 1) pool_.give_back(&c);
+    if (freed_ != 0 && freed_in_->live.fetch_sub(freed_, base::memory_order_acq_rel) == freed_)
+      pool_.give_back(freed_in_);
+    freed_in_ = c;
+    freed_ = 1;
   }
   void begin_batch_() noexcept {
     try {
@@ -189,7 +196,9 @@ class frontier {
 
   core& of_;
   node* at_;
-  element* last_ = nullptr;  // of the list of at_: all up to it are passed
+  element* last_ = nullptr;    // of the list of at_: all up to it are passed
+  chunk* freed_in_ = nullptr;  // so many records of it are not needed any more, and it has not been told
+  std::int64_t freed_ = 0;
   std::uint32_t lost_at_ = nowhere;
   std::uint64_t position_ = 0;
   memory_pool& pool_;

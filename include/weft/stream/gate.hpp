@@ -20,7 +20,8 @@ class gate {
   gate_state state() const noexcept { return state_.load(base::memory_order_acquire); }
   /// Leaves the frontier here. *Returns*: false if it has ended.
   bool watch() noexcept {
-    gate_state seen = gate_state::open;
+    gate_state seen = state();
+    if (seen != gate_state::open) return false;
     // Release hands the frontier to whoever ends it; acquire sees what was published before the end.
     return state_.compare_exchange_strong(seen, gate_state::watched, base::memory_order_acq_rel,
                                           base::memory_order_acquire);

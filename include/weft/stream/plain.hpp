@@ -74,7 +74,7 @@ class plain_layout final : public placer {
   }
   void give_up() noexcept override {
     try {
-      if (options_.commit_every != 0) note_(false);
+      if (options_.commit_every != 0) note_();
       if (allocated_ > size_) part_.resize(size_);
     } catch (...) {  // what was committed before stays
     }
@@ -112,13 +112,12 @@ class plain_layout final : public placer {
     } catch (const std::system_error&) {  // no room ahead; the write will say whether there is any
     }
   }
-  void note_(bool durable) {
+  void note_(io::file* durable = nullptr) {
     if (!log_) log_.emplace(log_name(path_), true);
     log_->note(size_, crc_, durable);
   }
   void commit_() {
-    if (options_.durable) part_.sync_data();
-    note_(options_.durable);
+    note_(options_.durable ? &part_ : nullptr);
     committed_.store(size_, base::memory_order_relaxed);
   }
 

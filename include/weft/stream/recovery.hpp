@@ -26,9 +26,11 @@ namespace weft {
 
 /// What is left of a stream.
 struct recovered {
-  std::uint64_t bytes = 0;      ///< the beginning that is as it was written
-  std::uint64_t committed = 0;  ///< what valid records promise; if more than `bytes`, data were damaged later
-  std::uint64_t segments = 0;   ///< of a segmented stream
+  std::uint64_t bytes = 0;  ///< the beginning that is as it was written
+  /// What valid records name. If that is more than `bytes`, data were damaged later, or the power failed
+  /// during the last durable commit, which did not count then.
+  std::uint64_t committed = 0;
+  std::uint64_t segments = 0;  ///< of a segmented stream
   bool segmented = false;
   bool was_complete = false;  ///< nothing was missing
   std::string reason;         ///< why it ends there; empty if it was complete
