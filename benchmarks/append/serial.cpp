@@ -18,6 +18,7 @@ void fib(int n, long long index, Append& append) {
 }
 
 outcome run_fib() {
+  const one_processor home(1);
   const cleaner at_end;
   const std::string path = scratch.file("fib");
   const stopwatch clock;
@@ -34,6 +35,7 @@ outcome run_fib() {
 }
 
 outcome run_fib_unbuffered(int, unsigned) {
+  const one_processor home(1);
   const cleaner at_end;
   const std::string path = scratch.file("fib");
   const stopwatch clock;
@@ -67,6 +69,7 @@ void write_group(const records::collection& c, records::group g, buffered_file& 
 }
 
 outcome run_rows(int index) {
+  const one_processor home(1);
   const cleaner at_end;
   const records::collection c = collection_of(index);
   const std::string path = scratch.file("rows");
@@ -79,6 +82,7 @@ outcome run_rows(int index) {
 }
 
 outcome run_blocked() {
+  const one_processor home(1);
   const cleaner at_end;
   const std::string path = scratch.file("blocked");
   const long count = blocked_tasks() * appends_of_a_task;
@@ -97,6 +101,7 @@ outcome run_blocked() {
 /// What a careful program does by hand: space in advance, then a write and a synchronisation for each
 /// megabyte, and the final name last.
 outcome run_durable() {
+  const one_processor home(1);
   const cleaner at_end;
   const std::string path = scratch.file("durable"), part = path + ".part";
   const long count = durable_appends();

@@ -29,6 +29,7 @@ void collect(records::group g, std::vector<token>& all) {
 }
 
 outcome run(int index, unsigned workers) {
+  const one_processor home(workers);
   const cleaner at_end;
   const records::collection c = collection_of(index);
   std::vector<token> tokens;

@@ -20,6 +20,7 @@ void on_threads(unsigned count, const Body& body) {
 }
 
 outcome run_bare(int, unsigned workers) {
+  const one_processor home(workers);
   const cleaner at_end;
   const long long calls = fib_calls(fib_number());
   std::vector<std::string> paths;
@@ -59,6 +60,7 @@ void export_pieces(const std::vector<piece>& pieces, const std::vector<std::uniq
 }
 
 outcome run_paper(int index, unsigned workers) {
+  const one_processor home(workers);
   const cleaner at_end;
   constexpr long long calls_of_a_piece = 8;
   const long long calls = fib_calls(fib_number());

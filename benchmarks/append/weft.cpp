@@ -61,6 +61,7 @@ void fib(int n, long long index, weft::append out) {
 }
 
 outcome run_fib(int index, unsigned workers) {
+  const one_processor home(workers);
   const cleaner at_end;
   const std::string path = scratch.file("fib");
   const weft::append_layout layout =
@@ -74,6 +75,7 @@ outcome run_fib(int index, unsigned workers) {
 /// Forks tasks that only count, with the right to append or without.
 template <bool Appending>
 outcome run_slots(unsigned workers, bool inlining) {
+  const one_processor home(workers);
   const cleaner at_end;
   weft::runtime rt({.workers = workers, .inlining = inlining});
   std::vector<long> counted(slot_batch);
@@ -113,6 +115,7 @@ void write_group(const records::collection& c, records::group g, weft::append ou
 }
 
 outcome run_rows(int index, unsigned workers) {
+  const one_processor home(workers);
   const cleaner at_end;
   const records::collection c = collection_of(index);
   const std::string path = scratch.file("rows");
@@ -123,6 +126,7 @@ outcome run_rows(int index, unsigned workers) {
 
 /// The first task appends last, so nothing else can be placed before.
 outcome run_blocked(int, unsigned workers) {
+  const one_processor home(workers);
   const cleaner at_end;
   const std::string path = scratch.file("blocked");
   std::atomic<long> left = blocked_tasks() - 1;
@@ -162,6 +166,7 @@ void append_many(long count, weft::append out) {
 }
 
 outcome run_commits(unsigned workers, const weft::append_options& options) {
+  const one_processor home(workers);
   const cleaner at_end;
   const std::string path = scratch.file("durable");
   return timed_append(
