@@ -9,9 +9,10 @@
 #   LIBRARIES, DEFINITIONS, OPTIONS  more to link, to define, to pass to the compiler
 #   ENVIRONMENT <NAME=value>...
 #   SERIAL             never beside another test
+#   PLAIN              compiled without the precompiled header: the sources define what weft's own headers define
 # The target weft_tests_<label> builds all tests that carry the label.
 set(WEFT_TEST_SUPPORT_DIR "${CMAKE_CURRENT_LIST_DIR}")
-set(weft_test_switches SERIAL FAILS)
+set(weft_test_switches SERIAL FAILS PLAIN)
 set(weft_test_values NAME TIMEOUT EXPECT)
 set(weft_test_lists SOURCES LABELS LIBRARIES DEFINITIONS OPTIONS ENVIRONMENT ARGUMENTS)
 
@@ -19,6 +20,9 @@ set(weft_test_lists SOURCES LABELS LIBRARIES DEFINITIONS OPTIONS ENVIRONMENT ARG
 function(weft_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "${weft_test_switches}" "${weft_test_values}" "${weft_test_lists}")
   weft_test_executable(weft_test_main)
+  if(weft_test_precompiled AND NOT (arg_PLAIN OR arg_DEFINITIONS OR arg_OPTIONS))
+    target_precompile_headers("${target}" REUSE_FROM weft_test_support)
+  endif()
   add_test(NAME "${arg_NAME}" COMMAND "${target}")
   weft_test_properties()
 endfunction()
