@@ -64,7 +64,7 @@ macro(weft_test_properties)
   math(EXPR limit "${arg_TIMEOUT} * ${WEFT_TEST_TIMEOUT_FACTOR}")
   math(EXPR kill_after "${limit} + 5")  # the program's own watchdog comes first: it says what hung
   set_tests_properties("${arg_NAME}" PROPERTIES
-    LABELS "${arg_LABELS}" TIMEOUT "${kill_after}" RUN_SERIAL "${arg_SERIAL}"
+    LABELS "${arg_LABELS}" TIMEOUT "${kill_after}" COST "${arg_TIMEOUT}" RUN_SERIAL "${arg_SERIAL}"
     ENVIRONMENT "WEFT_TEST_TIMEOUT=${limit};WEFT_TEST_SCALE=${WEFT_TEST_TIMEOUT_FACTOR};${arg_ENVIRONMENT}")
   foreach(label IN LISTS arg_LABELS)
     if(NOT TARGET "weft_tests_${label}")
