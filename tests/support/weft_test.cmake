@@ -9,9 +9,10 @@
 #   LIBRARIES, DEFINITIONS, OPTIONS  more to link, to define, to pass to the compiler
 #   ENVIRONMENT <NAME=value>...
 #   SERIAL             never beside another test
+#   PLAIN              compiled without the precompiled header: the sources define what weft's own headers define
 # The target weft_tests_<label> builds all tests that carry the label.
 set(WEFT_TEST_SUPPORT_DIR "${CMAKE_CURRENT_LIST_DIR}")
-set(weft_test_switches SERIAL FAILS)
+set(weft_test_switches SERIAL FAILS PLAIN)
 set(weft_test_values NAME TIMEOUT EXPECT)
 set(weft_test_lists SOURCES LABELS LIBRARIES DEFINITIONS OPTIONS ENVIRONMENT ARGUMENTS)
 
@@ -19,6 +20,9 @@ set(weft_test_lists SOURCES LABELS LIBRARIES DEFINITIONS OPTIONS ENVIRONMENT ARG
 function(weft_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "${weft_test_switches}" "${weft_test_values}" "${weft_test_lists}")
   weft_test_executable(weft_test_main)
+  if(weft_test_precompiled AND NOT (arg_PLAIN OR arg_DEFINITIONS OR arg_OPTIONS))
+    target_precompile_headers("${target}" REUSE_FROM weft_test_support)
+  endif()
   add_test(NAME "${arg_NAME}" COMMAND "${target}")
   weft_test_properties()
 endfunction()
@@ -60,7 +64,7 @@ macro(weft_test_properties)
   math(EXPR limit "${arg_TIMEOUT} * ${WEFT_TEST_TIMEOUT_FACTOR}")
   math(EXPR kill_after "${limit} + 5")  # the program's own watchdog comes first: it says what hung
   set_tests_properties("${arg_NAME}" PROPERTIES
-    LABELS "${arg_LABELS}" TIMEOUT "${kill_after}" RUN_SERIAL "${arg_SERIAL}"
+    LABELS "${arg_LABELS}" TIMEOUT "${kill_after}" COST "${arg_TIMEOUT}" RUN_SERIAL "${arg_SERIAL}"
     ENVIRONMENT "WEFT_TEST_TIMEOUT=${limit};WEFT_TEST_SCALE=${WEFT_TEST_TIMEOUT_FACTOR};${arg_ENVIRONMENT}")
   foreach(label IN LISTS arg_LABELS)
     if(NOT TARGET "weft_tests_${label}")
