@@ -291,8 +291,9 @@ struct reduce_binding<Parameter, weak_reduce<T, Op>>
                          reduce_binding_to<Parameter, T, Op>, weak_reduce_binding<Parameter, T, Op>> {};
 
 /// Bindings that higher rooms make: specialised by the type of the argument, with a member `type`. Such a
-/// binding may have `defer(kept&, closure&)`, which makes what the closure keeps, `begin_run(kept&)`, and
-/// `drop(kept&)`, for a task that is dropped inside fork.
+/// binding may have `defer(kept&, closure&)`, which makes what the closure keeps, `begin_run(kept&)`,
+/// `drop(kept&)`, for a task that is dropped inside fork, and `object(kept)`, the address of an object that
+/// the task reads on top (`mode`).
 template <class Parameter, class Argument>
 struct special_binding;
 
