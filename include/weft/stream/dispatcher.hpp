@@ -62,7 +62,8 @@ struct placed_listener {
 /// whoever has the frontier.
 class dispatcher {
  public:
-  dispatcher(placer& layout, lane_table& lanes, first_failure& failure) noexcept
+  /// *Throws*: std::bad_alloc.
+  dispatcher(placer& layout, lane_table& lanes, first_failure& failure)
       : layout_(layout), lanes_(lanes), failure_(failure) {}
 
   /// Takes the batch that comes next in the stream.

@@ -197,7 +197,8 @@ class frontier {
     if (files) b.passed = std::max(b.passed, begin + size);
     const bool held = !files && b.hold();
     const bool fetched = !files && !held;
-    if (fetched) place_batch();  // it is a batch of its own
+    if (fetched) place_batch();                                  // it is a batch of its own
+    if (fetched && failure_.any()) return lanes_.release(b, 1);  // maybe there is no memory for that
     const std::byte* const data = held ? b.bytes.get() + begin : nullptr;
     if (held && !now_.pieces.empty() && now_.pieces.back().data + now_.pieces.back().size == data)
       now_.pieces.back().size += size;
