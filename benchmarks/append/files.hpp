@@ -188,9 +188,9 @@ inline long long digest_of(const std::string& path) {
   return d.value();
 }
 
-/// Where one worker is measured, keeps the caller and the threads that it makes on the processor it is on. Else
-/// the worker would be on another one than the thread that removed the files before, and so get their pages from
-/// another cache than the serial program does, which costs a fifth.
+/// Where one worker is measured, keeps the caller and the threads that it makes on the processor it is on.
+/// Else the worker would be on another one than the thread that removed the files before, and so get their
+/// pages from another cache than the serial program does, which costs a fifth.
 class one_processor {
  public:
   explicit one_processor(unsigned workers) {

@@ -4,5 +4,6 @@
 
 #include <weft/stream/append_file.hpp>
 #include <weft/stream/append_sink.hpp>
+#include <weft/stream/read.hpp>
 #include <weft/stream/reader.hpp>
 #include <weft/stream/recovery.hpp>

@@ -13,20 +13,25 @@ namespace {
 /// Keeps the bytes.
 class to_string final : public weft::stream::placer {
  public:
-  explicit to_string(std::string& all) : all_(all) {}
+  to_string(std::string& all, bool readable) : all_(all), readable_(readable) {}
   void place(std::span<const weft::stream::piece> pieces) override {
     for (const auto& p : pieces) all_.append(reinterpret_cast<const char*>(p.data), p.size);
   }
   std::size_t worth_while() const noexcept override { return 16; }
+  bool readable() const noexcept override { return readable_; }
+  void read_at(std::span<std::byte> to, std::uint64_t offset) const override {
+    all_.copy(reinterpret_cast<char*>(to.data()), to.size(), offset);
+  }
   void finish() override {}
 
  private:
   std::string& all_;
+  const bool readable_;
 };
 
 struct string_stream : weft::append_stream {
   string_stream(std::string& all, const weft::append_options& o, const std::string& scratch)
-      : append_stream("a string", std::make_unique<to_string>(all), o, scratch) {}
+      : append_stream("a string", std::make_unique<to_string>(all, o.readable), o, scratch) {}
 };
 
 }  // namespace
@@ -55,8 +60,11 @@ TEST_CASE("in all worlds a stream has the bytes of the serial program") {
                              for (auto n = dice.below(8); n != 0; --n) simulation::point();
                            }};
       const std::size_t buffer = 16 << dice.below(4);
-      string_stream stream(all, {.memory = buffer * (1 + dice.below(8)), .buffer = buffer}, dir / "out");
-      thrown = stream_test::append_all(p, w, stream);
+      string_stream stream(
+          all,
+          {.readable = stream_test::reads(seed), .memory = buffer * (1 + dice.below(8)), .buffer = buffer},
+          dir / "out");
+      thrown = stream_test::append_all(p, w, stream, stream_test::reads(seed));
       steals += rt.counters().steals;
       promotions += rt.counters().promotions;
       spilled += stream.spilled();
@@ -71,5 +79,6 @@ TEST_CASE("in all worlds a stream has the bytes of the serial program") {
   CHECK(failed > 0);
   CHECK(seen.overtakings.load() > 0);
   CHECK(seen.moves.load() > 0);
+  CHECK(seen.reads.load() > 0);
   weft_test::figure("stream_worlds", static_cast<std::uint64_t>(worlds));
 }

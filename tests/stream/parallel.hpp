@@ -12,8 +12,7 @@
 namespace stream_test {
 
 /// What the serial program does for `count` seeds from `first` on, as another executable says, in which fork
-/// is a call. What the serial program does for `count` seeds from `first` on, as another executable says, in
-/// which fork is a call.
+/// is a call.
 inline std::vector<result> serial_results(std::uint64_t first, int count, int depth) {
   const std::string command = std::string(WEFT_SERIAL_APPENDS) + ' ' + std::to_string(first) + ' ' +
                               std::to_string(count) + ' ' + std::to_string(depth);
@@ -31,7 +30,7 @@ inline std::vector<result> serial_results(std::uint64_t first, int count, int de
 
 /// What has happened: bodies that went on elsewhere after a wait; writes that came before earlier ones.
 struct happenings {
-  weft::base::atomic<std::uint64_t> moves{0}, overtakings{0};
+  weft::base::atomic<std::uint64_t> moves{0}, overtakings{0}, reads{0};
   weft::base::atomic<int> last{-1};
 
   void note_write(const std::string& bytes) {
@@ -89,6 +88,30 @@ inline void without(const program& p, world& w) {
     }
 }
 
+/// What there is from the position on, at most so much.
+inline std::string next_of(world& w, weft::stream_reader in, std::uint64_t most) {
+  w.seen.reads.fetch_add(1, weft::base::memory_order_relaxed);
+  w.dawdle();
+  std::string bytes(std::min(most, in.size() - in.position()), ' ');
+  const std::uint64_t begin = in.position();
+  const std::size_t half = in.read(std::as_writable_bytes(std::span(bytes).first(bytes.size() / 2)));
+  w.dawdle();
+  in.pread(std::as_writable_bytes(std::span(bytes).subspan(half)), begin + half);
+  in.seek(static_cast<std::int64_t>(begin + bytes.size()));
+  return bytes;
+}
+inline void read_all(world& w, weft::stream_reader in, weft::append out) {
+  out.write(digest(next_of(w, in, in.size())));
+}
+inline void read_halves(world& w, weft::stream_reader in, weft::append out) {
+  const std::string head = digest(next_of(w, in, in.size() / 2));
+  weft::fork(read_all, std::ref(w), in, out);
+  out.write(head);
+}
+inline void read_next(world& w, weft::stream_reader in, weft::append out) {
+  out.write('(' + next_of(w, in, next_bytes) + ')');
+}
+
 inline void with(const program& p, world& w, weft::append out) {
   for (const statement& s : p) switch (s.what) {
       case statement::kind::write:
@@ -127,11 +150,27 @@ inline void with(const program& p, world& w, weft::append out) {
       case statement::kind::nap:
         nap(w);
         break;
+      case statement::kind::read:
+        weft::fork(read_halves, std::ref(w), weft::read(out), out);
+        break;
+      case statement::kind::look: {
+        auto found = weft::fork([&w](weft::stream_reader in) { return digest(next_of(w, in, in.size())); },
+                                weft::read(out));
+        weft::fork([](const std::string& text, weft::append to) { to.write(text); }, weft::read(found), out);
+        break;
+      }
+      case statement::kind::next:
+        weft::fork(read_next, std::ref(w), weft::read(out, weft::file_pointer::global), out);
+        break;
+      case statement::kind::inspect:
+        w.rt.run(read_all, std::ref(w), weft::read(out), out);
+        break;
     }
 }
 
-/// Runs a program between two writes of the stream's maker. *Returns*: whether an exception left the run.
-inline bool append_all(const program& p, world& w, weft::append_stream& to) {
+/// Runs a program between two writes of the stream's maker; then, if it `reads`, all that. *Returns*: whether
+/// an exception left the run.
+inline bool append_all(const program& p, world& w, weft::append_stream& to, bool reads) {
   bool thrown = false;
   to.write("begin ");
   try {
@@ -139,6 +178,8 @@ inline bool append_all(const program& p, world& w, weft::append_stream& to) {
   } catch (const planned&) {
     thrown = true;
   }
+  if (reads)
+    to.write(w.rt.run([&w](weft::stream_reader in) { return digest(next_of(w, in, in.size())); }, to));
   to.write("end");
   to.close();
   return thrown;

@@ -12,9 +12,26 @@
 
 namespace stream_test {
 
-/// One statement of a task's body.
+/// One statement of a task's body. read: a child reads half of what there is, and hands on the rest to be
+/// read; look: one that may not append does, and tells another; next: the next bytes at the position that all
+/// such share; inspect: a run reads all.
 struct statement {
-  enum class kind { write, text, hook, append_child, other_child, sync, guarded, fail, nap, run };
+  enum class kind {
+    write,
+    text,
+    hook,
+    append_child,
+    other_child,
+    sync,
+    guarded,
+    fail,
+    nap,
+    run,
+    read,
+    look,
+    next,
+    inspect
+  };
   kind what;
   std::string bytes;
   std::vector<statement> body;  // of the child, or of the guarded part
@@ -24,13 +41,18 @@ using program = std::vector<statement>;
 /// Makes programs. `can_append`: the task has the right; `depth`: how deep children may nest.
 class generator {
  public:
-  explicit generator(std::uint64_t seed, bool throws) : random_(seed), throws_(throws) {}
+  explicit generator(std::uint64_t seed, bool throws, bool reads)
+      : random_(seed), throws_(throws), reads_(reads) {}
   program make(int depth, bool can_append, bool may_guard = true) {
     program p;
     const int n = std::uniform_int_distribution(0, 5)(random_);
     for (int i = 0; i < n; ++i) {
       const int d = std::uniform_int_distribution(0, 99)(random_);
       using k = statement::kind;
+      if (reads_ && can_append && std::uniform_int_distribution(0, 3)(random_) == 0) {
+        constexpr k kinds[] = {k::read, k::look, k::next, k::next, k::inspect};
+        p.push_back({kinds[std::uniform_int_distribution(0, 4)(random_)], {}, {}});
+      }
       if (d < 30 && can_append) {
         p.push_back({d < 22 ? k::write : d < 26 ? k::text : k::hook, bytes_(), {}});
       } else if (d < 62 && depth > 0 && can_append) {
@@ -59,7 +81,7 @@ class generator {
            std::string(std::size_t(std::uniform_int_distribution(0, size)(random_)), '.') + ' ';
   }
   std::mt19937_64 random_;
-  bool throws_;
+  bool throws_, reads_;
   int next_ = 0;
 };
 
@@ -68,10 +90,21 @@ struct planned : std::runtime_error {
   planned() : std::runtime_error("planned") {}
 };
 
+/// Whether tasks of a seed's program read the stream.
+inline bool reads(std::uint64_t seed) { return seed % 3 == 0; }
 /// The program of a seed.
 inline program make(std::uint64_t seed, int depth) {
-  return generator(seed, seed % 2 == 1).make(depth, true);
+  return generator(seed, seed % 2 == 1, reads(seed)).make(depth, true);
 }
+
+/// What a task that reads writes about bytes that it has found.
+inline std::string digest(const std::string& bytes) {
+  std::uint64_t hash = 1469598103934665603ull;
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+  return '<' + std::to_string(bytes.size()) + ':' + std::to_string(hash % 1'000'000'007) + "> ";
+}
+/// How many bytes `next` reads.
+constexpr std::size_t next_bytes = 5;
 
 /// What the serial program does: the bytes it appends, in short, and whether an exception leaves it.
 struct result {

@@ -36,10 +36,12 @@ TEST_CASE("random programs append the bytes of the serial program") {
       weft::append_file file(
           dir / "out", {.layout = i % 5 == 0 ? weft::append_layout::segmented : weft::append_layout::plain,
                         .overwrite = true,
+                        .readable = stream_test::reads(seed),
                         .memory = i % 3 == 0 ? std::size_t{1} << 13 : std::size_t{1} << 26,
                         .buffer = 4096,
                         .sync = false});
-      const bool thrown = stream_test::append_all(stream_test::make(seed, depth), w, file);
+      const bool thrown =
+          stream_test::append_all(stream_test::make(seed, depth), w, file, stream_test::reads(seed));
       REQUIRE(stream_test::result::of(whole(dir / "out"), thrown) == expected[std::size_t(i)]);
       failed += thrown;
     }
@@ -48,5 +50,6 @@ TEST_CASE("random programs append the bytes of the serial program") {
   CHECK(steals > 0);
   CHECK(failed > 0);
   CHECK(seen.overtakings.load() > 0);
+  CHECK(seen.reads.load() > 0);
   weft_test::figure("stream_programs", 6 * static_cast<std::uint64_t>(programs));
 }

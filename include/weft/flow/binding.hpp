@@ -292,8 +292,8 @@ struct reduce_binding<Parameter, weak_reduce<T, Op>>
 
 /// Bindings that higher rooms make: specialised by the type of the argument, with a member `type`. Such a
 /// binding may have `defer(kept&, closure&)`, which makes what the closure keeps, `begin_run(kept&)`,
-/// `end_well(kept&)`, for a deferred task that has not thrown, and `drop(kept&)`, for one that is dropped
-/// inside fork.
+/// `end_well(kept&)`, for a deferred task that has not thrown, `drop(kept&)`, for one that is dropped inside
+/// fork, and `object(kept)`, the address of an object that the task reads on top (`mode`).
 template <class Parameter, class Argument>
 struct special_binding;
 

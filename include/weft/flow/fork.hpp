@@ -65,10 +65,11 @@ WEFT_NOINLINE void fork_carefully(sched::strand& s, const task_options* options,
     using closure = task<F, R, WithOptions, std::index_sequence_for<Bindings...>, Bindings...>;
     if (!s.pending()) open_frame(s);
     void* const place = s.closures.allocate(sizeof(closure), alignof(closure));
+    const auto* const link = s.top->link;
     try {
       defer(s, *::new (place) closure(std::move(f), r, options, std::move(kept)...));
     } catch (...) {
-      s.closures.release_to(place);
+      if (s.top->link == link) s.closures.release_to(place);  // else a fence lies behind it
       throw;
     }
   } else if (v == sched::verdict::run_now) {

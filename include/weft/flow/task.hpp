@@ -59,8 +59,11 @@ using called = std::invoke_result_t<F, passed<Bindings>...>;
 
 /// Whether what a closure keeps for an argument is made by the binding.
 template <class Binding>
-concept defers_specially =
-    requires(typename Binding::kept& k, const sched::closure& c) { Binding::defer(k, c); };
+concept defers_specially = requires(typename Binding::kept& k, sched::closure& c) { Binding::defer(k, c); };
+
+/// Whether a closure that keeps an argument reads an object on top, which the binding names.
+template <class Binding>
+concept waits_for_object = requires(const typename Binding::kept& k) { Binding::object(k); };
 
 /// Stands in the payload for an argument whose address is among the objects.
 template <std::size_t>
@@ -73,7 +76,9 @@ class task;
 
 template <class F, class R, bool WithOptions, std::size_t... I, class... Bindings>
 class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : public sched::closure {
-  static constexpr std::size_t accesses = (std::size_t{Bindings::access} + ... + 0);
+  template <class B>
+  static constexpr bool has_object = B::access || waits_for_object<B>;
+  static constexpr std::size_t accesses = (std::size_t{has_object<Bindings>} + ... + 0);
   static constexpr std::size_t object_count = accesses + result<R>::objects;
   static constexpr bool has_more = (Bindings::more || ... || false);
   static constexpr std::uint32_t part_count = (Bindings::parts + ... + 0u);
@@ -104,7 +109,7 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
  private:
   /// How many of the first N arguments are accesses: the place of an access among the objects.
   static constexpr std::size_t accesses_before(std::size_t n) noexcept {
-    constexpr bool is_access[] = {Bindings::access..., false};
+    constexpr bool is_access[] = {has_object<Bindings>..., false};
     std::size_t sum = 0;
     for (std::size_t i = 0; i < n; ++i) sum += is_access[i];
     return sum;
@@ -122,6 +127,8 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
   void note_object(const K& kept) noexcept {
     if constexpr (nth_binding<N>::access)
       objects_[accesses_before(N)] = const_cast<void*>(static_cast<const volatile void*>(kept));
+    else if constexpr (has_object<nth_binding<N>>)
+      objects_[accesses_before(N)] = const_cast<void*>(nth_binding<N>::object(std::get<N>(values_)));
   }
   template <std::size_t N>
   decltype(auto) kept() noexcept {
@@ -218,7 +225,7 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
 
   static constexpr std::array<access_mode, object_count + 1> modes_ = [] {
     std::array<access_mode, object_count + 1> all{};
-    ((Bindings::access ? void(all[accesses_before(I)] = Bindings::mode) : void()), ...);
+    ((has_object<Bindings> ? void(all[accesses_before(I)] = Bindings::mode) : void()), ...);
     if constexpr (result<R>::objects != 0) all[accesses] = access_mode::write;
     return all;
   }();

@@ -20,7 +20,33 @@ inline closure& begin_external(strand& s) {
   return *c;
 }
 
-/// Ends it, once, from any thread. *Requires*: the strand has not changed since begin_external; `e` is its
+/// A closure as by begin_external, and an object: itself. Tasks of the same frame that read that wait for the
+/// end.
+class awaited_event final : public closure {
+ public:
+  /// Appends one to the running body's frame. *Throws*: std::bad_alloc.
+  static awaited_event& begin(strand& s) {
+    if (!s.pending()) open_frame(s);
+    auto* const c = ::new (s.closures.allocate(sizeof(awaited_event))) awaited_event;
+    c->state.store(closure_state::stolen, base::memory_order_relaxed);  // published by link
+    link(*s.top, *c);
+    ++s.live;
+    return *c;
+  }
+  const void* object() const noexcept { return this; }
+
+ private:
+  awaited_event() noexcept : closure(what_), self_(this) {
+    static_assert(sizeof(awaited_event) == sizeof(closure) + sizeof(void*), "objects() finds it there");
+  }
+  static constexpr task_options defaults_{};
+  static constexpr access_mode modes_[] = {access_mode::update};
+  static constexpr descriptor what_{nullptr, nullptr, modes_, 1,
+                                    [](const closure&) noexcept -> const task_options& { return defaults_; }};
+  [[maybe_unused]] void* self_;
+};
+
+/// Ends either, once, from any thread. *Requires*: the strand has not changed since it began; `e` is its
 /// engine.
 inline void end_external(engine& e, strand& s, closure& c, std::exception_ptr failure) noexcept {
   // The engine must not close while the strand is handed back: as for callers of another runtime (end_run).

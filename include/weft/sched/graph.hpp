@@ -21,8 +21,7 @@ namespace weft::sched {
 /// Who may touch it when:
 ///  1. Under `door`: everything but the following.
 ///  2. `mine`, `mine_count`, `mine_start`, `done`, `entered` belong to the owner of the strand.
-///  3. `may_take` and the `tiny_until` of `speed` are hints that anybody may read; so is `owner`, outside the
-///  door.
+///  3. Hints that anybody may read: `may_take`, the `tiny_until` of `speed`, and `owner` outside the door.
 class graph {
  public:
   using clock = base::clock;
@@ -109,7 +108,7 @@ class graph {
   std::size_t ready() const noexcept { return ready_.size(); }
   /// Whether there is something that only the owner can do.
   bool needs_owner() const noexcept {
-    return local_.size() != 0 || (failed() && ready_.size() != 0) || unended_ == 0;
+    return local_.size() != 0 || (failed() && ready_.size() != 0 && !next_is_for_thieves()) || unended_ == 0;
   }
   bool failed() const noexcept { return failed_at_ != none; }
   /// Whether a task must be dropped, because one before it failed.
@@ -127,10 +126,15 @@ class graph {
   graph_node* take_for_owner() noexcept {
     if (unended_ == 0) begin_anew();
     for (;;) {
-      graph_node* const n = more_urgent(ready_, local_).pop_front();
+      graph_node* const n = (next_is_for_thieves() ? local_ : more_urgent(ready_, local_)).pop_front();
       if (n == nullptr || claim(*n)) return n;
     }
   }
+  /// Whether the next node looks back, and what it may wait for could need the owner.
+  bool next_is_for_thieves() const noexcept {
+    return next_looks_back() && unended_ != 1 && !must_drop(*ready_.front());
+  }
+  bool next_looks_back() const noexcept { return ready_.first_looks_back(); }
   /// Gives back a node that was taken and not begun.
   void give_back(graph_node& n) noexcept {
     unclaim(n);
@@ -139,7 +143,7 @@ class graph {
 
   /// The first failure in reference order counts.
   void fail(std::uint32_t index, placed_exception e) noexcept {
-    if (failed() && index >= failed_at_) return;
+    if (index >= failed_at_) return;
     failed_at_ = index;
     failure_ = std::move(e);
   }
@@ -215,9 +219,9 @@ class graph {
   }
   /// *Returns*: the last closure visited, if all of them have ended; else null.
   closure* all_behind() const noexcept { return unended_ == 0 ? last_ : nullptr; }
-  /// To be called before the door is opened.
+  /// To be called before the door is opened: a hint.
   void update_hint() noexcept {
-    may_take.store(ready_.size() != 0 && !failed(), base::memory_order_relaxed);  // a hint
+    may_take.store(ready_.size() != 0 && (!failed() || next_is_for_thieves()), base::memory_order_relaxed);
   }
 
  private:
@@ -235,8 +239,7 @@ class graph {
     failed_at_ = none;
     failure_ = {};
     next_index_ = 1;
-    folds_ = 0;
-    unended_ = 0;
+    folds_ = unended_ = 0;
     foreign_.clear();
     raised_.clear();
     ready_.clear();
@@ -377,17 +380,15 @@ class graph {
   }
 
   closure* last_ = nullptr;                   // visited
-  base::atomic<closure*>* cursor_ = nullptr;  // where the next closure to be visited is, or will be linked
+  base::atomic<closure*>* cursor_ = nullptr;  // where the next one to be visited is, or will be linked
   std::uint32_t next_index_ = 1;              // 0 is before all: a failure there drops every task
   std::uint32_t failed_at_ = none;
   placed_exception failure_;
   std::size_t unended_ = 0;  // nodes of visited closures
   int base_priority_ = 0;
-  bool stuck_ = false;
-  bool coming_home_ = false;
+  bool stuck_ = false, coming_home_ = false;
   std::uint64_t folds_ = 0;
-  ready_list ready_;
-  ready_list local_;
+  ready_list ready_, local_;
   std::vector<closure*> raised_;      // visited when they had failed already; they keep their exceptions
   std::vector<graph_node*> foreign_;  // of closures that were stolen before the frame was promoted
   graph_node last_resort_{.task = nullptr, .index = 0};

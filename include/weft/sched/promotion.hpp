@@ -120,7 +120,7 @@ inline std::uint32_t take_batch(graph& g, std::size_t workers, graph_node& first
   const std::size_t share = std::min<std::size_t>(g.speed.batch(), g.ready() / workers);
   graph_node* last = &first;
   std::uint32_t count = 1;
-  while (count < share) {
+  while (count < share && !first.task->looks_back && !g.next_looks_back()) {
     graph_node* const n = g.take();
     if (n == nullptr) break;
     last = last->next = n;

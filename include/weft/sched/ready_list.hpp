@@ -34,6 +34,11 @@ class ready_list {
     while (levels_[i].first == nullptr) ++i;
     return levels_[i].first;
   }
+  /// Whether it looks back. In a batch others would wait for it, maybe those that it waits for.
+  bool first_looks_back() const noexcept {
+    const graph_node* const n = front();
+    return n != nullptr && n->task->looks_back;
+  }
   /// Takes it out.
   graph_node* pop_front() noexcept {
     if (size_ == 0) return nullptr;

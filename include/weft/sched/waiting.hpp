@@ -52,7 +52,7 @@ inline bool worker::put_aside(strand& s, closure* c, signal* happens, graph* g) 
     waits = c->state.compare_exchange_strong(expected, closure_state::awaited, memory_order_acq_rel);
   } else if (g != nullptr) {
     const std::lock_guard hold(g->door);
-    waits = !g->all_ended() && !g->needs_owner() && g->ready() == 0;
+    waits = !g->all_ended() && !g->needs_owner() && (g->ready() == 0 || g->next_is_for_thieves());
     if (waits) g->waiter = &s;
   } else {
     std::uint32_t expected = signal::off;

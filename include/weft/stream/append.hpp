@@ -13,6 +13,7 @@ namespace weft {
 
 class append;
 class append_stream;
+class stream_reader;
 
 namespace stream {
 
@@ -39,15 +40,18 @@ class seat {
   core& of() const noexcept { return *of_; }
   node& at() const noexcept { return *at_; }
   /// The task is being deferred. *Throws*: std::bad_alloc; what placing bytes has met.
-  seat defer(const sched::closure& c) && {
+  seat defer(sched::closure& c) && {
     if (deferred_) return std::move(*this);  // the first task of a run
     seat deferred(*of_, of_->begin_child(*at_, c));
     deferred.deferred_ = true;
+    c.looks_back = of_->readable();  // it may fork tasks that read, and they wait for the frontier
     of_ = nullptr;
     return deferred;
   }
-  /// The task is the first one of a run.
+  /// The task is the first one of a run. Where it may wait for tasks before it, the running body must not
+  /// hold them up: it waits for its children. *Throws*: also what they have thrown.
   void begin_run() {
+    if (sched::strand& s = sched::current(); of_->readable() && !is_outside(s)) sched::sync(s);
     at_ = &of_->begin_run(*at_);
     deferred_ = true;
   }
@@ -186,7 +190,7 @@ struct append_binding {
     const stream::seat& s = stream::key::seat_of(a);
     return stream::seat(s.of(), s.at());
   }
-  static kept defer(kept& k, const sched::closure& c) { return std::move(k).defer(c); }
+  static kept defer(kept& k, sched::closure& c) { return std::move(k).defer(c); }
   static void begin_run(kept& k) { k.begin_run(); }
   static void drop(kept& k) noexcept { k.drop(); }
   static void end_well(kept& k) noexcept { k.end_well(); }
@@ -197,7 +201,8 @@ struct append_binding {
 };
 
 template <class Parameter, class Argument>
-  requires std::is_same_v<Argument, append> || std::is_base_of_v<append_stream, Argument>
+  requires(!std::is_same_v<Parameter, stream_reader>) &&
+          (std::is_same_v<Argument, append> || std::is_base_of_v<append_stream, Argument>)
 struct special_binding<Parameter, Argument> {
   using type = append_binding<Parameter, Argument>;
 };

@@ -21,6 +21,7 @@ enum class append_layout : unsigned char { plain, segmented };
 struct append_options {
   append_layout layout = append_layout::plain;
   bool overwrite = false;  ///< an existing file may be replaced, when the stream is closed
+  bool readable = false;   ///< tasks may read what was appended before them (weft::read(stream))
   std::size_t memory = std::size_t{64} << 20;  ///< bytes in memory before later parts go to scratch files
   std::size_t buffer = std::size_t{1} << 20;   ///< bytes that a worker appends before they are written
   std::uint64_t commit_every = std::uint64_t{64} << 20;  ///< bytes between commits; 0: no commits

@@ -22,6 +22,7 @@ class core {
        std::string scratch)
       : name_(std::move(name)),
         layout_(std::move(layout)),
+        readable_(layout_->readable()),
         pool_(block_size),
         lanes_(pool_, *layout_, budget, std::move(scratch)),
         dispatch_(*layout_, lanes_, failure_),
@@ -34,6 +35,7 @@ class core {
   const std::string& name() const noexcept { return name_; }
   node& root() noexcept { return root_; }
   const placer& layout() const noexcept { return *layout_; }
+  bool readable() const noexcept { return readable_; }
 
   /// Appends bytes at the end of what the node's task has appended so far. *Throws*: what placing bytes has
   /// met first; std::bad_alloc.
@@ -102,10 +104,79 @@ class core {
     void* const place = lanes_.record(l, sizeof(Hook));
     push_(n, *::new (place) Hook(std::forward<F>(f)));
   }
-  /// Places what is known, if the node's task is the one that the frontier waits for.
-  void place_now(node& n) noexcept {
+  /// Reserves the place of a task that reads what was appended before, and notes what it has to wait for.
+  /// *Throws*: as write; weft::error if the stream cannot be read.
+  reading& begin_reading(node& n, file_pointer from) {
+    if (!readable_)
+      throw error("weft: the append stream '" + name_ +
+                  "' cannot be read while it is written; a file can, opened with append_options::readable");
+    sched::strand& s = sched::current();
+    if (failure_.any() || over_.load(base::memory_order_relaxed) != nullptr) enter_slowly_(n, s);
+    if (from == file_pointer::global)
+      account_(n, s);  // a task that must not have begun would move the position
+    else
+      count_wait_(n, s);
+    std::unique_ptr<reading> r(new reading(*this, from));
+    keepers_.fetch_add(1, base::memory_order_relaxed);  // given back by destroy_
+    struct undo {
+      core& of;
+      bool needed = true;
+      ~undo() {
+        if (needed) of.keepers_.fetch_sub(1, base::memory_order_relaxed);
+      }
+    } keeper{*this};
+    if (from == file_pointer::local && all_is_placed_(n)) {
+      keeper.needed = false;
+      r->users.store(2, base::memory_order_relaxed);  // nobody else knows of it
+      r->end = frontier_.position();
+      dispatch_.tell_when_placed(*r);
+      return *r.release();
+    }
+    void* const place = lanes_.record(lanes_.of(s.executor), sizeof(reading_element));
+    if (!is_outside(s)) {
+      const bool accounted = fork_mark::now(s) == n.seen;
+      r->event = &sched::awaited_event::begin(s);
+      r->strand = &s;
+      r->engine = &s.executor->home();
+      if (accounted) n.seen = fork_mark::now(s);
+    }
+    keeper.needed = false;
+    reading& made = *r.release();
+    push_(n, *::new (place) reading_element(made));
+    hand_on_frontier_(n);
+    if (is_outside(s) && !made.is_known()) {
+      end_reading(made);
+      throw error("weft: the append stream '" + name_ +
+                  "' was read while tasks append to it; wait for them with run() first");
+    }
+    return made;
+  }
+  /// A task that reads has ended, or will never begin.
+  void end_reading(reading& r) noexcept {
+    if (r.from == file_pointer::global && r.task.end(true)) frontier_.advance(nullptr);
+    r.release();
+  }
+  /// What a task gets instead of the bytes. Null: nothing.
+  std::exception_ptr why_not() const noexcept {
+    try {
+      failure_.rethrow();
+      if (const char* const why = over_.load(base::memory_order_relaxed))
+        throw error("weft: the append stream '" + name_ + "' " + why);
+      return nullptr;
+    } catch (...) {
+      return std::current_exception();
+    }
+  }
+  /// One keeps it less: its tree, or a task that reads.
+  void let_go() noexcept {
+    // Release and acquire: whoever deletes it comes after all who used it.
+    if (keepers_.fetch_sub(1, base::memory_order_acq_rel) == 1) delete this;
+  }
+  /// Places what is known, if the node's task is the one that the frontier waits for. *Returns*: whether it
+  /// still is, and that is all that was appended before.
+  bool place_now(node& n) noexcept {
     seal_(n);
-    if (n.body.state() == gate_state::watched) frontier_.advance(&n);
+    return n.body.state() == gate_state::watched && frontier_.advance(&n);
   }
 
   /// Places everything and publishes the stream. *Throws*: weft::error if tasks append; what placing bytes
@@ -113,6 +184,9 @@ class core {
   void close() {
     if (over_.load(base::memory_order_relaxed) != nullptr) return failure_.rethrow();
     settle_();
+    if (keepers_.load(base::memory_order_acquire) != 1)  // pairs with let_go
+      throw error("weft: the append stream '" + name_ +
+                  "' was closed while tasks read it; wait for them with sync() or run() first");
     over_.store("is closed", base::memory_order_relaxed);
     if (!failure_.any()) {
       try {
@@ -128,8 +202,7 @@ class core {
   /// The handle ends. The stream ends with it, or with its last task.
   static void end_handle(core* c) noexcept {
     c->over_.store("was destroyed while tasks append to it", base::memory_order_relaxed);  // a hint to tasks
-    if (c->root_.body.state() == gate_state::watched) {
-      c->place_now(c->root_);
+    if (c->place_now(c->root_)) {
       c->frontier_.place_batch();
       c->dispatch_.drain();
     }
@@ -138,7 +211,7 @@ class core {
   /// The frontier has passed the end of a stream without handle.
   void end_orphan() noexcept {
     if (!finished_) layout_->give_up();
-    delete this;
+    let_go();
   }
   /// For a hook that is being called: bytes before its place, and more bytes there.
   std::uint64_t known() const noexcept { return frontier_.position(); }
@@ -180,11 +253,8 @@ class core {
   void account_(node& n, sched::strand& s) {
     const fork_mark now = fork_mark::now(s);
     if (now == n.seen) return;
-    const bool waited = now.who != n.seen.who || now.drains != n.seen.drains ||
-                        (now.link == nullptr && n.seen.link != nullptr);
-    if (waited && n.last != nullptr)
-      push_(n, *::new (lanes_.record(lanes_.of(s.executor), sizeof(element))) element(element_kind::anew));
-    if (now.link != nullptr && (waited || now.link != n.seen.link)) {
+    count_wait_(n, s);
+    if (now.link != nullptr && now.link != n.seen.link) {
       fence_element& f = push_fence_(n, s);
       try {
         sched::put_fence(s, f);
@@ -194,6 +264,16 @@ class core {
       }
     }
     n.seen = fork_mark::now(s);
+  }
+  /// What comes after a sync counts, whatever has failed before.
+  void count_wait_(node& n, sched::strand& s) {
+    const fork_mark now = fork_mark::now(s);
+    const bool waited = now.who != n.seen.who || now.drains != n.seen.drains ||
+                        (now.link == nullptr && n.seen.link != nullptr);
+    if (!waited) return;
+    if (n.last != nullptr)
+      push_(n, *::new (lanes_.record(lanes_.of(s.executor), sizeof(element))) element(element_kind::anew));
+    n.seen = {now.who, nullptr, now.drains};
   }
   fence_element& push_fence_(node& n, sched::strand& s) {
     static constexpr auto passed = [](sched::fence_listener& l) {
@@ -211,6 +291,13 @@ class core {
     push_(n, f);
     return f;
   }
+  /// Whether the frontier is here, at the end of what the node's task has appended, and all before is placed.
+  bool all_is_placed_(node& n) noexcept {
+    if (!place_now(n) || frontier_.lost() || failure_.any()) return false;
+    frontier_.place_batch();
+    dispatch_.drain();
+    return dispatch_.has_placed(frontier_.position()) && !failure_.any();
+  }
   /// Puts an element at the end of the node's list.
   void push_(node& n, element& e) noexcept {
     seal_(n);
@@ -225,7 +312,9 @@ class core {
   }
   /// The child may go on while the parent waits, so it is to have the frontier.
   void hand_on_frontier_(node& parent) noexcept {
-    if (parent.body.state() == gate_state::watched) frontier_.advance(&parent);
+    // A task below may wait for the frontier, and this one for that task: then it must not be left behind.
+    if (readable_ ? parent.body.stir() : parent.body.state() == gate_state::watched)
+      frontier_.advance(&parent);
   }
   void end_(node& n, bool well) noexcept {
     if (n.body.end(well)) frontier_.advance(nullptr);
@@ -233,8 +322,7 @@ class core {
   WEFT_NOINLINE void write_slowly_(node& n, sched::strand& s, const std::byte* from, std::size_t size) {
     while (size != 0) {
       if (is_full_(enter_(n, s))) {
-        place_now(n);
-        if (n.body.state() == gate_state::watched) frontier_.place_batch();
+        if (place_now(n)) frontier_.place_batch();
         dispatch_.help();
         layout_->wait_for_room();
       }
@@ -270,8 +358,7 @@ class core {
   void settle_() {
     sched::strand& s = sched::current();
     account_(root_, s);
-    place_now(root_);
-    if (root_.body.state() != gate_state::watched)
+    if (!place_now(root_))
       throw error("weft: the append stream '" + name_ +
                   "' was closed or read while tasks append to it; wait for them with sync() or run() first");
     frontier_.place_batch();
@@ -280,6 +367,8 @@ class core {
 
   const std::string name_;
   const std::unique_ptr<placer> layout_;
+  const bool readable_;
+  base::atomic<std::uint32_t> keepers_{1};
   memory_pool pool_;
   node root_{nullptr, false};
   lane_table lanes_;
@@ -291,5 +380,14 @@ class core {
 };
 
 inline void frontier::end_() noexcept { of_.end_orphan(); }
+inline void reading::tell_(placed_listener& l) noexcept {
+  auto& r = static_cast<reading&>(l);
+  r.end_wait(r.of.why_not());
+}
+inline void reading::destroy_() noexcept {
+  core& stream = of;
+  delete this;
+  stream.let_go();
+}
 
 }  // namespace weft::stream

@@ -51,18 +51,31 @@ struct batch {
   bool placed = false;
 };
 
-/// Batches in the order of the stream, not all placed. *Thread safety*: `add`, `drain` for whoever has the
-/// frontier; `help` any thread.
+/// Wants to know when all bytes before an offset can be read.
+struct placed_listener {
+  void (*tell)(placed_listener&) noexcept;  ///< called once, also if that will never be: see first_failure
+  std::uint64_t end = 0;
+  placed_listener* after = nullptr;
+};
+
+/// Batches in the order of the stream, not all placed. *Thread safety*: `help` any thread; the rest for
+/// whoever has the frontier.
 class dispatcher {
  public:
-  dispatcher(placer& layout, lane_table& lanes, first_failure& failure) noexcept
+  /// *Throws*: std::bad_alloc.
+  dispatcher(placer& layout, lane_table& lanes, first_failure& failure)
       : layout_(layout), lanes_(lanes), failure_(failure) {}
 
   /// Takes the batch that comes next in the stream.
   void add(batch&& b) noexcept {
     if (failure_.any()) return release_(b);
     if (!layout_.in_any_order()) {
-      place_(b, [&] { layout_.place(b.pieces); });
+      place_(b, [&] {
+        layout_.place(b.pieces);
+        if (!layout_.wants_commit()) return;
+        lanes_.file_passed();
+        layout_.commit();
+      });
       return release_(b);
     }
     constexpr std::size_t enough = 4;
@@ -92,13 +105,43 @@ class dispatcher {
       prefix_ += queue_.front().size;
       crc_ = io::crc32c_combine(crc_, queue_.front().crc, queue_.front().size);
     }
+    placed_listener* reached = take_reached_();
     if (prefix_ != before) tell_(hold);
+    hold.unlock();
+    while (reached != nullptr) {
+      placed_listener& l = *std::exchange(reached, reached->after);
+      l.tell(l);
+    }
     return true;
   }
-  /// Places all. *Requires*: nobody else helps.
+  /// Places all that nobody else places.
   void drain() noexcept {
     while (help()) {
     }
+  }
+  /// Whether all bytes before `end` are placed.
+  bool has_placed(std::uint64_t end) noexcept {
+    const std::lock_guard hold(door_);
+    return !layout_.in_any_order() || prefix_ >= end;
+  }
+  /// Tells when that is so and they can be read, or something has failed: maybe at once. *Requires*: `end` is
+  /// not beyond what was added; the layout is readable.
+  void tell_when_placed(placed_listener& l) noexcept {
+    if (layout_.files_blocks() && !failure_.any()) {
+      try {
+        lanes_.file_passed();
+      } catch (...) {
+        failure_.note(std::current_exception());
+      }
+    }
+    std::unique_lock hold(door_);
+    if (failure_.any() || !layout_.in_any_order() || prefix_ >= l.end) {
+      hold.unlock();
+      return l.tell(l);
+    }
+    l.after = std::exchange(listeners_, &l);
+    hold.unlock();
+    drain();  // what others place, they tell
   }
 
  private:
@@ -128,6 +171,20 @@ class dispatcher {
     b.used.clear();
     b.pieces.clear();
   }
+  /// Those who wait no longer. *Requires*: the door is closed.
+  placed_listener* take_reached_() noexcept {
+    placed_listener* taken = nullptr;
+    for (placed_listener** link = &listeners_; *link != nullptr;) {
+      placed_listener* const l = *link;
+      if (prefix_ < l->end && !failure_.any()) {
+        link = &l->after;
+        continue;
+      }
+      *link = l->after;
+      l->after = std::exchange(taken, l);
+    }
+    return taken;
+  }
   /// Tells the layout how far everything is placed, one at a time.
   void tell_(std::unique_lock<base::mutex>& hold) noexcept {
     if (telling_) return;  // who does goes on with this
@@ -155,6 +212,7 @@ class dispatcher {
   std::uint64_t prefix_ = 0;
   std::uint32_t crc_ = 0;  // of the prefix
   bool telling_ = false;
+  placed_listener* listeners_ = nullptr;
 };
 
 }  // namespace weft::stream

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/stream/dispatcher.hpp>
+#include <weft/stream/reading.hpp>
 #include <weft/stream/tree.hpp>
 
 #include <exception>
@@ -36,22 +37,24 @@ class frontier {
 
   /// Moves on as far as everything is known. `mine`: the node of the caller's task, if that is where the
   /// frontier lies; it goes on there afterwards. Then somebody else may have the frontier, and the stream may
-  /// be gone.
-  void advance(node* mine) noexcept {
+  /// be gone. *Returns*: whether it lies at `mine` again, with everything passed.
+  bool advance(node* mine) noexcept {
     if (mine != nullptr) mine->body.leave();
     for (;;) {
       node& n = *at_;
       element* const e = next_of_(n);
       if (e == nullptr) {
-        if (n.body.watch()) return;
+        if (n.body.watch()) return &n == mine;
+        if (n.body.calm()) continue;
         if (next_of_(n) != nullptr) continue;  // was added before the end
-        if (n.parent == nullptr) return end_();
+        if (n.parent == nullptr) return end_(), false;
         leave_(n);
       } else if (e->kind == element_kind::extent && !is_final_(n, *e, mine)) {
-        if (n.body.watch()) return;
-        // It has ended meanwhile, so the extent is final.
+        if (n.body.watch()) return &n == mine;
+        n.body.calm();
+        // It has ended meanwhile, or another element was added, so the extent is final.
       } else if (!pass_(*e)) {
-        return;
+        return false;
       }
     }
   }
@@ -62,6 +65,8 @@ class frontier {
     dispatch_.add(std::exchange(now_, {}));
     begin_batch_();
   }
+  /// Whether bytes are passed without being placed.
+  bool lost() const noexcept { return lost_at_ != nowhere; }
   /// Bytes known so far.
   std::uint64_t position() const noexcept { return position_; }
 
@@ -99,9 +104,8 @@ class frontier {
     const gate_state s = n.body.state();
     return s == gate_state::ended || s == gate_state::cut;
   }
-  bool lost_() const noexcept { return lost_at_ != nowhere; }
   void lose_() noexcept {
-    if (!lost_()) lost_at_ = at_->depth;
+    if (!lost()) lost_at_ = at_->depth;
   }
   /// *Returns*: false if the frontier stays before it, and belongs to somebody else.
   bool pass_(element& e) noexcept {
@@ -127,15 +131,39 @@ class frontier {
       case element_kind::hook: {
         auto& h = static_cast<hook_element&>(e);
         try {
-          h.call(h, lost_() || failure_.any() ? nullptr : &of_);
+          h.call(h, lost() || failure_.any() ? nullptr : &of_);
         } catch (...) {
           failure_.note(std::current_exception());
         }
         break;
       }
+      case element_kind::reading:
+        if (!pass_reading_(*static_cast<reading_element&>(e).of)) return false;
+        break;
     }
     free_last_();
     last_ = &e;
+    return true;
+  }
+  /// A task reads what has been passed: it may begin. A task with the shared position stays in front until it
+  /// has ended. *Returns*: as pass_.
+  bool pass_reading_(reading& r) noexcept {
+    if (!r.told) {
+      r.told = true;
+      r.position = r.from == file_pointer::global ? shared_position_ : r.position;
+      if (lost()) {
+        r.end_wait(sched::cancellation());
+      } else {
+        place_batch();
+        r.end = position_;
+        dispatch_.tell_when_placed(r);
+      }
+    }
+    if (r.from == file_pointer::global) {
+      if (r.task.watch()) return false;
+      shared_position_ = r.position;
+    }
+    r.release();
     return true;
   }
   /// The node has ended, and everything of it has been passed.
@@ -144,7 +172,7 @@ class frontier {
     free_last_();
     at_ = n.parent;
     last_ = &n;
-    if (lost_() && lost_at_ > at_->depth) lost_at_ = n.is_run ? nowhere : at_->depth;
+    if (lost() && lost_at_ > at_->depth) lost_at_ = n.is_run ? nowhere : at_->depth;
   }
   /// The record before is not needed any more.
   void free_last_() noexcept {
@@ -171,11 +199,13 @@ class frontier {
   }
   /// Adds bytes to the batch.
   void add_(block& b, std::size_t begin, std::size_t size, std::uint32_t crc) noexcept {
-    if (lost_() || failure_.any()) return lanes_.release(b, 1);
+    if (lost() || failure_.any()) return lanes_.release(b, 1);
     const bool files = layout_.files_blocks();
+    if (files) b.passed = std::max(b.passed, begin + size);
     const bool held = !files && b.hold();
     const bool fetched = !files && !held;
-    if (fetched) place_batch();  // it is a batch of its own
+    if (fetched) place_batch();                                  // it is a batch of its own
+    if (fetched && failure_.any()) return lanes_.release(b, 1);  // maybe there is no memory for that
     const std::byte* const data = held ? b.bytes.get() + begin : nullptr;
     if (held && !now_.pieces.empty() && now_.pieces.back().data + now_.pieces.back().size == data)
       now_.pieces.back().size += size;
@@ -201,6 +231,7 @@ class frontier {
   std::int64_t freed_ = 0;
   std::uint32_t lost_at_ = nowhere;
   std::uint64_t position_ = 0;
+  std::uint64_t shared_position_ = 0;  // where the serial program's one file pointer stands, for reading
   memory_pool& pool_;
   placer& layout_;
   lane_table& lanes_;

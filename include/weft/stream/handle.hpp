@@ -29,7 +29,7 @@ class append_stream {
   std::ostream& stream() { return seat_->text(); }
 
   /// Places everything and ends the stream; does nothing the second time. *Requires*: all tasks that append
-  /// have ended: it waits for the sink, not for them. *Throws*: weft::error if tasks append;
+  /// or read have ended: it waits for the sink, not for them. *Throws*: weft::error if they do not;
   /// std::system_error, or what a sink has thrown, if bytes could not be placed, every time. *Suspends*: if
   /// the sink is behind.
   void close() { core_->close(); }

@@ -18,7 +18,8 @@ namespace weft::stream {
 struct lane {
   const sched::worker* of = nullptr;  ///< constant once the lane is published
   std::uint32_t number = 0;
-  block* current = nullptr;
+  base::mutex door;          ///< closed while `current` changes or is filed
+  block* current = nullptr;  ///< also read, behind the door, by whoever has the frontier
   chunk* records = nullptr;
   io::file scratch;
   std::uint64_t scratch_size = 0;
@@ -64,9 +65,10 @@ class lane_table {
   /// Gives the lane an empty block for its full one, which is written to a file where the layout or the lack
   /// of memory says so. *Throws*: std::system_error, std::bad_alloc.
   void renew(lane& l) {
+    const std::lock_guard hold(l.door);
     if (block* const b = l.current) {
       const bool files = layout_.files_blocks();
-      if (files) layout_.file_block(*b);
+      if (files) layout_.file_block(*b, b->used);
       if (b->users.load(base::memory_order_acquire) == -b->extents) {  // all of it has been placed
         b->begin_anew();
         if (files) layout_.begin_block(l.number, *b);
@@ -94,9 +96,23 @@ class lane_table {
     if (!layout_.files_blocks()) return;
     for (auto& l : all_)
       if (l->current != nullptr) {
-        layout_.file_block(*l->current);
+        layout_.file_block(*l->current, l->current->used);
         leave_block_(*l);
       }
+  }
+  /// Writes to their files what the frontier has passed, where blocks are filed. *Requires*: the caller has
+  /// the frontier.
+  void file_passed() {
+    for (std::size_t i = 0;; ++i) {
+      lane* l = nullptr;
+      {
+        const std::lock_guard hold(door_);
+        if (i == all_.size()) return;
+        l = all_[i].get();
+      }
+      const std::lock_guard hold(l->door);
+      if (l->current != nullptr) layout_.file_block(*l->current, l->current->passed);
+    }
   }
   /// Extents of a block have been passed.
   void release(block& b, std::int64_t extents) noexcept {

@@ -21,13 +21,16 @@ namespace weft::stream {
 ///  moves the
 ///     content to a file (at once in segmented streams).
 ///  3. Batches hold the content in memory from when they are made until they are placed.
-///  4. `users` counts extents that are not placed, and the lane; who brings it to zero recycles the block.
+///  4. `written` belongs to whoever has locked the lane; `passed` to whoever has the frontier.
+///  5. `users` counts extents that are not placed, and the lane; who brings it to zero recycles the block.
 struct block {
   std::unique_ptr<std::byte[]> bytes;
   std::size_t used = 0;
   std::int64_t extents = 0;  ///< made in it, while it is in a lane
   std::uint32_t file = 0;    ///< number of the file it was written to,
-  std::uint64_t begin = 0;   ///< and where it begins there
+  std::uint64_t begin = 0;   ///< where it begins there,
+  std::size_t written = 0;   ///< and how much of it has been written, where blocks are filed
+  std::size_t passed = 0;    ///< what the frontier has passed ends before, where blocks are filed
   base::atomic<std::int64_t> users{0};
 
   /// Keeps the content in memory until let_go. *Returns*: false if it is in a file.
@@ -56,7 +59,7 @@ struct block {
   }
   /// *Requires*: nobody else knows of the block.
   void begin_anew() noexcept {
-    used = 0;
+    used = written = passed = 0;
     extents = 0;
     holds_.store(0, base::memory_order_relaxed);
     users.store(0, base::memory_order_relaxed);

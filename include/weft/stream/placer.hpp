@@ -32,8 +32,8 @@ class placer {
   virtual bool files_blocks() const noexcept { return false; }
   /// Notes in an empty block where it will be in the file of that lane, behind the one before.
   virtual void begin_block(std::uint32_t, block&) {}
-  /// Writes a block there.
-  virtual void file_block(block&) {}
+  /// Writes the block's bytes there up to `end`, from where it has been written before.
+  virtual void file_block(block&, std::size_t /*end*/) {}
   /// Puts pieces behind what has been placed so far; for layouts that need them in order.
   virtual void place(std::span<const piece>) {}
   /// Whether pieces may be placed in any order, by several threads at once; then `place_at` and `placed` are
@@ -51,6 +51,14 @@ class placer {
   virtual void finish() = 0;
   /// Placing has failed, or the stream is given up: makes what has been placed recoverable.
   virtual void give_up() noexcept {}
+  /// Whether it is time to commit; asked after `place`. Then `commit` is called, when all that has been
+  /// placed is in the files of its lanes.
+  virtual bool wants_commit() const noexcept { return false; }
+  virtual void commit() {}
+  /// Whether what has been placed can be read, by `read_at`.
+  virtual bool readable() const noexcept { return false; }
+  /// Reads placed bytes, up to the end of what `to` wants. *Thread safety*: any thread, until `finish`.
+  virtual void read_at(std::span<std::byte> /*to*/, std::uint64_t /*offset*/) const {}
   /// Bytes that a crash does not lose.
   virtual std::uint64_t committed() const noexcept { return 0; }
 };

@@ -22,6 +22,7 @@ class plain_layout final : public placer {
     std::uint64_t commit_every = 0;  ///< bytes; 0: only when placing fails or the stream is given up
     bool durable = false;            ///< commits survive a power failure
     bool sync = true;                ///< and so does the finished file
+    bool readable = false;           ///< while it is written
   };
   /// *Throws*: std::system_error, also if `path` exists and is not to be overwritten.
   plain_layout(const std::string& path, const options& o)
@@ -58,6 +59,10 @@ class plain_layout final : public placer {
   std::size_t worth_while() const noexcept override {
     constexpr std::uint64_t usual = std::uint64_t{1} << 20;
     return options_.commit_every == 0 ? usual : std::min(usual, options_.commit_every);
+  }
+  bool readable() const noexcept override { return options_.readable; }
+  void read_at(std::span<std::byte> to, std::uint64_t offset) const override {
+    if (part_.read_at(to.data(), to.size(), offset) < to.size()) io::fail(EIO, "read", part_.path(), offset);
   }
   void finish() override {
     if (allocated_ > size_) part_.resize(size_);

@@ -8,6 +8,7 @@
 #include <weft/stream/data_files.hpp>
 #include <weft/stream/format.hpp>
 #include <weft/stream/index_scan.hpp>
+#include <weft/stream/seek.hpp>
 #include <weft/stream/segment_map.hpp>
 
 #include <unistd.h>
@@ -21,9 +22,6 @@
 #include <utility>
 
 namespace weft {
-
-/// What an offset of append_reader::seek counts from.
-enum class seek_from { begin, current, end };
 
 /// A finished stream: a segmented one (index and data files), or any ordinary file. Movable. *Throws*:
 /// std::system_error where a file cannot be read, damaged_stream where it is not as it was written. *Thread
@@ -61,13 +59,7 @@ class append_reader {
   /// Sets the position; behind the end is allowed, and nothing is read there. *Returns*: the position.
   /// *Throws*: weft::error if it would be negative; the position is then what it was.
   std::uint64_t seek(std::int64_t offset, seek_from from = seek_from::begin) {
-    const auto base = static_cast<std::int64_t>(from == seek_from::begin     ? 0
-                                                : from == seek_from::current ? position_
-                                                                             : size());
-    std::int64_t sum;
-    if (__builtin_add_overflow(base, offset, &sum) || sum < 0)
-      throw error("weft: seek in '" + path_ + "' to before its beginning, or too far");
-    return position_ = static_cast<std::uint64_t>(sum);
+    return position_ = stream::sought(offset, from, position_, size(), path_);
   }
 
   /// Reads at an offset of the stream. *Returns*: the bytes read: fewer than asked for only at the end.

@@ -33,6 +33,8 @@ class segment_map {
     bytes_ += s.length;
     ++count_;
   }
+  /// Lengthens the last segment. *Requires*: there is one.
+  void extend(std::uint64_t bytes) noexcept { bytes_ += bytes; }
   /// Keeps the first segments only.
   void truncate(std::size_t segments) {
     if (segments >= count_) return;

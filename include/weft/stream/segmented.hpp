@@ -5,6 +5,9 @@
 #include <weft/io/names.hpp>
 #include <weft/stream/placer.hpp>
 #include <weft/stream/segment_index.hpp>
+#include <weft/stream/segment_map.hpp>
+
+#include <algorithm>
 
 namespace weft::stream {
 
@@ -13,11 +16,14 @@ namespace weft::stream {
 class segmented_layout final : public placer {
  public:
   /// *Throws*: std::system_error, also if `path` exists and is not to be overwritten.
-  /// `commit_every`: bytes after which the index is written as far as it goes, so that they can be recovered
-  /// as far as they are in the data files; 0: when a block of it is full.
-  segmented_layout(const std::string& path, bool overwrite, bool sync, std::uint64_t commit_every)
+  /// `commit_every`: bytes after which the data files and the index are written as far as they go; 0: when a
+  /// buffer of theirs is full.
+  /// `readable`: keeps in memory where all bytes are.
+  segmented_layout(const std::string& path, bool overwrite, bool sync, std::uint64_t commit_every,
+                   bool readable = false)
       : overwrite_(overwrite),
         sync_(sync),
+        readable_(readable),
         commit_every_(commit_every),
         path_(path),
         index_(create_(path, overwrite)) {}
@@ -27,20 +33,47 @@ class segmented_layout final : public placer {
     b.file = number_of_(lane);
     b.begin = file_(b.file).size;
   }
-  void file_block(block& b) override {
-    if (b.used == 0) return;
+  void file_block(block& b, std::size_t end) override {
+    if (end <= b.written) return;
     data_file& f = file_(b.file);
-    f.data.write_at(b.bytes.get(), b.used, b.begin);
-    f.size = b.begin + b.used;
+    f.data.write_at(b.bytes.get() + b.written, end - b.written, b.begin + b.written);
+    b.written = end;
+    f.size = b.begin + end;
   }
   void place(std::span<const piece> pieces) override {
     for (const piece& p : pieces) {
       index_.add(p.in->file, p.in->begin + p.begin, p.size, p.crc);
-      uncommitted_ += p.size;
+      if (readable_) note_place_(p);
+      placed_ += p.size;
     }
-    if (commit_every_ == 0 || uncommitted_ < commit_every_) return;
+  }
+  bool wants_commit() const noexcept override {
+    return commit_every_ != 0 && placed_ - committed() >= commit_every_;
+  }
+  void commit() override {
     index_.commit(false);
-    uncommitted_ = 0;
+    committed_.store(placed_, base::memory_order_relaxed);
+  }
+  std::uint64_t committed() const noexcept override {
+    return committed_.load(base::memory_order_relaxed);  // a measure
+  }
+  bool readable() const noexcept override { return readable_; }
+  void read_at(std::span<std::byte> to, std::uint64_t offset) const override {
+    while (!to.empty()) {
+      segment s;
+      {
+        const std::lock_guard hold(door_);
+        const std::size_t i = map_.find(offset);
+        s = map_[i];
+        s.offset += offset - map_.start(i);
+        s.length -= offset - map_.start(i);
+      }
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(to.size(), s.length));
+      const io::file& from = file_(s.file).data;
+      if (from.read_at(to.data(), n, s.offset) < n) io::fail(EIO, "read", from.path(), s.offset);
+      offset += n;
+      to = to.subspan(n);
+    }
   }
   void finish() override {
     for (const std::unique_ptr<data_file>& f : files_) {
@@ -50,6 +83,7 @@ class segmented_layout final : public placer {
     index_.finish(sync_);
     io::rename(index_.path(), path_, overwrite_);
     if (sync_) io::sync_directory_of(path_);
+    committed_.store(placed_, base::memory_order_relaxed);
   }
   void give_up() noexcept override {
     try {
@@ -89,18 +123,33 @@ class segmented_layout final : public placer {
     }
     return numbers_[lane];
   }
-  data_file& file_(std::uint32_t number) {
+  data_file& file_(std::uint32_t number) const {
     const std::lock_guard hold(door_);
     return *files_[number];
   }
+  void note_place_(const piece& p) {
+    const std::uint64_t offset = p.in->begin + p.begin;
+    const std::lock_guard hold(door_);
+    if (p.size == 0) return;
+    if (p.in->file == last_file_ && offset == last_end_)
+      map_.extend(p.size);
+    else
+      map_.append({.offset = offset, .length = p.size, .file = p.in->file});
+    last_file_ = p.in->file;
+    last_end_ = offset + p.size;
+  }
 
   static constexpr std::uint32_t none = UINT32_MAX;
-  const bool overwrite_, sync_;
+  const bool overwrite_, sync_, readable_;
   const std::uint64_t commit_every_;
-  std::uint64_t uncommitted_ = 0;
+  std::uint64_t placed_ = 0;
+  base::atomic<std::uint64_t> committed_{0};
   const std::string path_;
   segment_index index_;
-  base::mutex door_;
+  std::uint32_t last_file_ = none;  // where the last bytes placed are,
+  std::uint64_t last_end_ = 0;      // and end
+  mutable base::mutex door_;
+  segment_map map_;
   std::vector<std::unique_ptr<data_file>> files_;  // by their numbers
   std::vector<std::uint32_t> numbers_;             // by lanes
 };

@@ -16,8 +16,9 @@ struct node;
 ///
 /// extent: bytes in a block. child: all that a task appends which was given the right. fence: what comes next
 /// counts only if certain tasks end well. anew: what comes next counts again, although something before has
-/// failed; the body has seen the exception. hook: a function that appends when it is its turn.
-enum class element_kind : std::uint8_t { extent, child, fence, anew, hook };
+/// failed; the body has seen the exception. hook: a function that appends when it is its turn. reading: a
+/// task that reads what stands before.
+enum class element_kind : std::uint8_t { extent, child, fence, anew, hook, reading };
 
 /// One element of a node's list. *Thread safety*: constant once `next` of the one before it, or the end of
 /// its node, is published; `next` is written once with release by the node's executor, and read with acquire.
@@ -48,6 +49,12 @@ struct hook_element : element {
   explicit hook_element(void (*c)(hook_element&, core*)) noexcept : element(element_kind::hook), call(c) {}
   /// Calls the function, if the stream is not null, and destroys it.
   void (*call)(hook_element&, core*);
+};
+
+struct reading;
+struct reading_element final : element {
+  explicit reading_element(reading& r) noexcept : element(element_kind::reading), of(&r) {}
+  reading* of;
 };
 
 /// Up to where the executor of a node has accounted for what its body has forked.
