@@ -319,18 +319,21 @@ TEST_CASE("a stopped run drops those who wait to read") {
   weft::runtime rt({.workers = 2});
   append_file file(dir / "out", {.readable = true});
   std::stop_source stop;
-  std::atomic<bool> called{false};
+  std::atomic<bool> stopped{false}, called{false};
   CHECK_THROWS_AS(rt.run(
                       {.stop = stop.get_token()},
                       [&](append out) {
                         weft::fork(
                             {.event = true},
                             [&](append) {
-                              while (!stop.stop_requested()) std::this_thread::yield();
+                              while (!stopped) std::this_thread::yield();
                             },
                             out);
                         weft::fork([&](stream_reader) { called = true; }, weft::read(out));
-                        weft::fork([&] { stop.request_stop(); });
+                        weft::fork([&] {
+                          stop.request_stop();
+                          stopped = true;  // the run knows by now
+                        });
                       },
                       file),
                   weft::cancelled);
