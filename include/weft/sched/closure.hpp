@@ -53,17 +53,14 @@ enum class closure_state : std::uint8_t { created, stolen, awaited, noted, done,
 ///
 /// Who may touch it when:
 ///  1. Until it is linked into its frame, the forking worker alone.
-///  ///  2. Afterwards `what`, `objects()` and the arguments are constant until the task is claimed (who runs
-///  a node
-///     of a graph first puts addresses of versions there, see `object`); `next` is
-///  written
+///  2. Afterwards `what`, `objects()` and the arguments are constant until the task is claimed (who
+///     runs a node of a graph first puts addresses of versions there, see `object`); `next` is written
 ///     once, by the forking worker, with release, and read with acquire.
-///  3. The owner of the strand claims it by storing frame::current; a thief, alone inside the strand, by
-///  `state`
-///     created -> stolen. Whoever claimed it runs it, moves the arguments out and destroys them.
-///  4. stolen -> awaited by the strand that waits; stolen or awaited -> done or failed by the thief that ran
-///  it:
-///     one exchange, so exactly one of the two continues the waiting strand.
+///  3. The owner of the strand claims it by storing frame::current; a thief, alone inside the strand,
+///     by `state` created -> stolen. Whoever claimed it runs it, moves the arguments out and destroys
+///     them.
+///  4. stolen -> awaited by the strand that waits; stolen or awaited -> done or failed by the thief
+///     that ran it: one exchange, so exactly one of the two continues the waiting strand.
 ///  5. `counted` belongs to the owner of the strand.
 ///  6. `looks_back` is constant once the closure is linked.
 struct closure {

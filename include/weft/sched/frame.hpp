@@ -24,15 +24,13 @@ struct placed_exception {
 /// One frame. It is opened by the first deferred fork of a body, closed when its last closure has ended.
 ///
 /// Who may touch it when:
-///  1. `parent`, `closures_end`, `live_below` are set before the frame is published (by parent->child) and
-///  constant.
-///  2. `child`, `first`, `current`, `flags` are written by the owner of the strand; thieves read them while
-///  they
-///     are alone inside the strand (strand::door, and for a running strand the entry protocol).
+///  1. `parent`, `closures_end`, `live_below` are set before the frame is published (by parent->child)
+///     and constant.
+///  2. `child`, `first`, `current`, `flags` are written by the owner of the strand; thieves read them
+///     while they are alone inside the strand (strand::door, and for a running strand the entry protocol).
 ///  3. `link`, `failing`, `objects` and the exception behind `closed` belong to the owner of the strand.
 ///  4. `scan`, `attempts` belong to the thief that holds strand::door; it also sets `promoted`, which the
-///  owner
-///     clears.
+///     owner clears.
 ///  5. The memory of a frame and its closures is reused only after the owner has looked at strand::attention.
 struct frame {
   /// closed: a closure ended with an exception, all later ones are dropped. promoted: it is executed by a

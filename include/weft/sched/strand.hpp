@@ -74,10 +74,9 @@ struct weak_body {
 ///     awaited closure.
 ///  2. `attention` is set by anybody, cleared by the owner (and `thief_inside` by the thief that set it).
 ///  3. `status` and what follows change under `door`; a thief holds `door` as long as it is inside.
-///  4. A thief inside a running strand has moreover made sure that the owner sees `thief_inside` at its next
-///  look:
-///     the owner answered (`answer` equals `entry`), or a heavy fence lies between. Owners look after
-///     claiming a closure and after popping a frame, before they rely on the one or reuse the other
+///  4. A thief inside a running strand has moreover made sure that the owner sees `thief_inside` at its
+///     next look: the owner answered (`answer` equals `entry`), or a heavy fence lies between. Owners look
+///     after claiming a closure and after popping a frame, before they rely on the one or reuse the other
 ///     (sched/README.md).
 struct alignas(64) strand {
   constexpr explicit strand(std::uint8_t bits = 0) noexcept : attention(bits) {}

@@ -17,9 +17,8 @@ namespace weft::stream {
 ///
 /// Who may touch it when:
 ///  1. `bytes` up to the end of a published extent, and `file`, `begin` once it has moved, are constant.
-///  2. What lies behind, `used` and `extents` belong to the worker whose lane the block is in, which also
-///  moves the
-///     content to a file (at once in segmented streams).
+///  2. What lies behind, `used` and `extents` belong to the worker whose lane the block is in, which
+///     also moves the content to a file (at once in segmented streams).
 ///  3. Batches hold the content in memory from when they are made until they are placed.
 ///  4. `written` belongs to whoever has locked the lane; `passed` to whoever has the frontier.
 ///  5. `users` counts extents that are not placed, and the lane; who brings it to zero recycles the block.

@@ -22,12 +22,10 @@ namespace stream {
 ///
 /// Who may touch it when:
 ///  1. Before it is in the tree, the task that makes it.
-///  2. `told`, `end`, `failure`, `known`: whoever has the frontier when it comes, and then who places the
-///  bytes,
-///     up to the end of `event`; afterwards all but `told` are constant.
-///  3. `position` the same; then, where the pointer is global, the task that reads, up to the end of `task`,
-///  and
-///     then again who has the frontier.
+///  2. `told`, `end`, `failure`, `known`: whoever has the frontier when it comes, and then who places
+///     the bytes, up to the end of `event`; afterwards all but `told` are constant.
+///  3. `position` the same; then, where the pointer is global, the task that reads, up to the end of
+///     `task`, and then again who has the frontier.
 ///  4. `users` counts the tasks, the element, and that it is to be told; who brings it to zero deletes it.
 struct reading final : placed_listener {
   reading(core& c, file_pointer p) noexcept : placed_listener{&tell_}, of(c), from(p) {}
