@@ -28,6 +28,6 @@ int main(int count, char** words) {
 
   weft_test::spill(here + "plain", "serial bytes\n");
   weft_test::spill(here + "log.part", "serial bytes and some more");
-  weft::stream::commit_log(here + "log.log", true).note(13, weft::io::crc32c("serial bytes ", 13), false);
+  weft::stream::commit_log(here + "log.log", true).note(13, weft::io::crc32c("serial bytes ", 13));
   weft_test::spill(here + "alone.part", "serial bytes");
 }

@@ -4,7 +4,7 @@
 # Both take
 #   NAME <name>        of the ctest; the executable's target is weft_test_<name>
 #   SOURCES <file>...  relative to the calling folder
-#   LABELS <label>...  default: `unit` in the folder of a room of the library, else the folder's name
+#   LABELS <label>...  default: the folder's name, and `unit` if that is a room of the library
 #   TIMEOUT <seconds>  default 60; multiplied by WEFT_TEST_TIMEOUT_FACTOR
 #   LIBRARIES, DEFINITIONS, OPTIONS  more to link, to define, to pass to the compiler
 #   ENVIRONMENT <NAME=value>...
@@ -12,6 +12,7 @@
 #   PLAIN              compiled without the precompiled header: the sources define what weft's own headers define
 # The target weft_tests_<label> builds all tests that carry the label.
 set(WEFT_TEST_SUPPORT_DIR "${CMAKE_CURRENT_LIST_DIR}")
+set(WEFT_TEST_UNIT_OPTIONS "" CACHE STRING "Compiler options of the tests with the label unit, before their own")
 set(weft_test_switches SERIAL FAILS PLAIN)
 set(weft_test_values NAME TIMEOUT EXPECT)
 set(weft_test_lists SOURCES LABELS LIBRARIES DEFINITIONS OPTIONS ENVIRONMENT ARGUMENTS)
@@ -44,20 +45,23 @@ macro(weft_test_executable base)
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_SOURCES)
     message(FATAL_ERROR "test '${arg_NAME}': NAME and SOURCES are required; unknown: '${arg_UNPARSED_ARGUMENTS}'")
   endif()
+  if(NOT arg_LABELS)
+    get_filename_component(arg_LABELS "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
+    if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/include/weft/${arg_LABELS}")
+      list(PREPEND arg_LABELS unit)
+    endif()
+  endif()
   string(MAKE_C_IDENTIFIER "weft_test_${arg_NAME}" target)
   add_executable("${target}" ${arg_SOURCES})
   target_link_libraries("${target}" PRIVATE "${base}" ${arg_LIBRARIES})
   target_compile_definitions("${target}" PRIVATE ${arg_DEFINITIONS})
+  if("unit" IN_LIST arg_LABELS)
+    target_compile_options("${target}" PRIVATE ${WEFT_TEST_UNIT_OPTIONS})
+  endif()
   target_compile_options("${target}" PRIVATE ${arg_OPTIONS})
 endmacro()
 
 macro(weft_test_properties)
-  if(NOT arg_LABELS)
-    get_filename_component(arg_LABELS "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
-    if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/include/weft/${arg_LABELS}")
-      set(arg_LABELS unit)
-    endif()
-  endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
