@@ -9,17 +9,21 @@
 #   LIBRARIES, DEFINITIONS, OPTIONS  more to link, to define, to pass to the compiler
 #   ENVIRONMENT <NAME=value>...
 #   SERIAL             never beside another test
+#   ALONE              nothing of it runs in parallel: left out where Thread Sanitizer looks for races
 #   PLAIN              compiled without the precompiled header: the sources define what weft's own headers define
 # The target weft_tests_<label> builds all tests that carry the label.
 set(WEFT_TEST_SUPPORT_DIR "${CMAKE_CURRENT_LIST_DIR}")
-set(WEFT_TEST_UNIT_OPTIONS "" CACHE STRING "Compiler options of the tests with the label unit, before their own")
-set(weft_test_switches SERIAL FAILS PLAIN)
+set(WEFT_TEST_UNIT_OPTIONS "" CACHE STRING "Compiler options of the tests labelled unit or fault, before their own")
+set(weft_test_switches SERIAL FAILS PLAIN ALONE)
 set(weft_test_values NAME TIMEOUT EXPECT)
 set(weft_test_lists SOURCES LABELS LIBRARIES DEFINITIONS OPTIONS ENVIRONMENT ARGUMENTS)
 
 # weft_test(NAME <name> SOURCES <file>... [common]): a Catch2 executable, run as one ctest.
 function(weft_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "${weft_test_switches}" "${weft_test_values}" "${weft_test_lists}")
+  if(arg_ALONE AND CMAKE_CXX_FLAGS MATCHES "-fsanitize=thread")
+    return()
+  endif()
   weft_test_executable(weft_test_main)
   if(weft_test_precompiled AND NOT (arg_PLAIN OR arg_DEFINITIONS OR arg_OPTIONS))
     target_precompile_headers("${target}" REUSE_FROM weft_test_support)
@@ -55,7 +59,7 @@ macro(weft_test_executable base)
   add_executable("${target}" ${arg_SOURCES})
   target_link_libraries("${target}" PRIVATE "${base}" ${arg_LIBRARIES})
   target_compile_definitions("${target}" PRIVATE ${arg_DEFINITIONS})
-  if("unit" IN_LIST arg_LABELS)
+  if("unit" IN_LIST arg_LABELS OR "fault" IN_LIST arg_LABELS)
     target_compile_options("${target}" PRIVATE ${WEFT_TEST_UNIT_OPTIONS})
   endif()
   target_compile_options("${target}" PRIVATE ${arg_OPTIONS})

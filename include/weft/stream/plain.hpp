@@ -54,7 +54,7 @@ class plain_layout final : public placer {
     crc_ = crc;
     if (options_.commit_every != 0 &&
         size_ - committed_.load(base::memory_order_relaxed) >= options_.commit_every)
-      commit_();
+      make_commit_();
   }
   std::size_t worth_while() const noexcept override {
     constexpr std::uint64_t usual = std::uint64_t{1} << 20;
@@ -121,7 +121,7 @@ class plain_layout final : public placer {
     if (!log_) log_.emplace(log_name(path_), true);
     log_->note(size_, crc_, durable);
   }
-  void commit_() {
+  void make_commit_() {
     note_(options_.durable ? &part_ : nullptr);
     committed_.store(size_, base::memory_order_relaxed);
   }
