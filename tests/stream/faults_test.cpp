@@ -251,37 +251,48 @@ TEST_CASE("a limit on the size of files is an exception, no signal, and no loss 
 TEST_CASE("a full file system is an exception, and what was committed is kept") {
   constexpr int times = 50, no_mount = 77;
   const unsigned user = getuid(), group = getgid();
-  for (const auto layout : {weft::append_layout::plain, weft::append_layout::segmented}) {
-    const weft_test::scratch dir;
-    const auto child = weft_test::run_in_child([&] {
-      const auto note = [](const char* path, const std::string& text) { std::ofstream(path) << text; };
-      if (unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) {
-        note("/proc/self/setgroups", "deny");
-        note("/proc/self/uid_map", "0 " + std::to_string(user) + " 1");
-        note("/proc/self/gid_map", "0 " + std::to_string(group) + " 1");
-      } else if (unshare(CLONE_NEWNS) != 0) {
-        _exit(no_mount);
+  for (const auto layout : {weft::append_layout::plain, weft::append_layout::segmented})
+    for (const unsigned workers : {1u, 2u}) {
+      const weft_test::scratch dir;
+      const auto child = weft_test::run_in_child([&] {
+        const auto note = [](const char* path, const std::string& text) { std::ofstream(path) << text; };
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) {
+          note("/proc/self/setgroups", "deny");
+          note("/proc/self/uid_map", "0 " + std::to_string(user) + " 1");
+          note("/proc/self/gid_map", "0 " + std::to_string(group) + " 1");
+        } else if (unshare(CLONE_NEWNS) != 0) {
+          _exit(no_mount);
+        }
+        mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+        if (mount("small", (dir / "").c_str(), "tmpfs", 0, "size=1m") != 0) _exit(no_mount);
+        outcome r;
+        {
+          weft::runtime rt({.workers = workers});
+          r = append_all(rt, dir / "out", small(layout, false), times, false);
+        }
+        std::uint64_t kept = 0;
+        try {
+          kept = weft::recoverable(dir / "out").bytes;
+        } catch (const weft::error&) {  // there is nothing to recover
+        }
+        std::printf("%d %d %llu %llu", r.error, std::filesystem::exists(dir / "out"),
+                    static_cast<unsigned long long>(r.committed), static_cast<unsigned long long>(kept));
+      });
+      if (child.exit_code == no_mount) {
+        WARN("skipped: no file system can be mounted here");
+        continue;
       }
-      mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
-      if (mount("small", (dir / "").c_str(), "tmpfs", 0, "size=1m") != 0) _exit(no_mount);
-      outcome r;
-      {
-        weft::runtime rt({.workers = 2});
-        r = append_all(rt, dir / "out", small(layout, false), times, false);
-      }
-      if (r.error != ENOSPC) throw std::runtime_error("error " + std::to_string(r.error));
-      if (std::filesystem::exists(dir / "out")) throw std::runtime_error("published");
-      const auto kept = weft::recoverable(dir / "out").bytes;
-      if (kept < r.committed) throw std::runtime_error("lost");
-      if (layout == weft::append_layout::plain && kept == 0) throw std::runtime_error("nothing kept");
-    });
-    if (child.exit_code == no_mount) {
-      WARN("skipped: no file system can be mounted here");
-      continue;
+      INFO(child.output);
+      REQUIRE(child.exit_code == 0);
+      int error = 0, published = 0;
+      unsigned long long committed = 0, kept = 0;
+      REQUIRE(std::sscanf(child.output.c_str(), "%d %d %llu %llu", &error, &published, &committed, &kept) ==
+              4);
+      CHECK(error == ENOSPC);
+      CHECK(published == 0);
+      CHECK(kept >= committed);
+      // With two workers what waits for the first task's bytes may have filled the file system alone, and the
+      // few segments of a segmented stream may all be in an index that has no room either.
+      if (layout == weft::append_layout::plain && workers == 1) CHECK(kept > 0);
     }
-    // Of few segments nothing may be kept, since the index has no room either.
-    const bool nothing = child.output.find("nothing to recover") != std::string::npos;
-    INFO(child.output);
-    CHECK((child.exit_code == 0 || (nothing && layout == weft::append_layout::segmented)));
-  }
 }
