@@ -15,18 +15,16 @@ namespace weft::stream {
 /// (docs/reference/append-format.md). *Source*: PLIO's one file per processor.
 class segmented_layout final : public placer {
  public:
+  struct options {
+    bool overwrite = false;
+    std::uint64_t commit_every = 0;  ///< bytes after which data files and index are written as far as they
+                                     ///< go; 0: when a buffer of theirs is full
+    bool sync = true;                ///< the finished file survives a power failure
+    bool readable = false;           ///< keeps in memory where all bytes are
+  };
   /// *Throws*: std::system_error, also if `path` exists and is not to be overwritten.
-  /// `commit_every`: bytes after which the data files and the index are written as far as they go; 0: when a
-  /// buffer of theirs is full.
-  /// `readable`: keeps in memory where all bytes are.
-  segmented_layout(const std::string& path, bool overwrite, bool sync, std::uint64_t commit_every,
-                   bool readable = false)
-      : overwrite_(overwrite),
-        sync_(sync),
-        readable_(readable),
-        commit_every_(commit_every),
-        path_(path),
-        index_(create_(path, overwrite)) {}
+  segmented_layout(const std::string& path, const options& o)
+      : options_(o), path_(path), index_(create_(path, o.overwrite)) {}
 
   bool files_blocks() const noexcept override { return true; }
   void begin_block(std::uint32_t lane, block& b) override {
@@ -43,12 +41,12 @@ class segmented_layout final : public placer {
   void place(std::span<const piece> pieces) override {
     for (const piece& p : pieces) {
       index_.add(p.in->file, p.in->begin + p.begin, p.size, p.crc);
-      if (readable_) note_place_(p);
+      if (options_.readable) note_place_(p);
       placed_ += p.size;
     }
   }
   bool wants_commit() const noexcept override {
-    return commit_every_ != 0 && placed_ - committed() >= commit_every_;
+    return options_.commit_every != 0 && placed_ - committed() >= options_.commit_every;
   }
   void commit() override {
     index_.commit(false);
@@ -57,7 +55,7 @@ class segmented_layout final : public placer {
   std::uint64_t committed() const noexcept override {
     return committed_.load(base::memory_order_relaxed);  // a measure
   }
-  bool readable() const noexcept override { return readable_; }
+  bool readable() const noexcept override { return options_.readable; }
   void read_at(std::span<std::byte> to, std::uint64_t offset) const override {
     while (!to.empty()) {
       segment s;
@@ -77,12 +75,12 @@ class segmented_layout final : public placer {
   }
   void finish() override {
     for (const std::unique_ptr<data_file>& f : files_) {
-      if (sync_) f->data.sync();
+      if (options_.sync) f->data.sync();
       f->data.close();
     }
-    index_.finish(sync_);
-    io::rename(index_.path(), path_, overwrite_);
-    if (sync_) io::sync_directory_of(path_);
+    index_.finish(options_.sync);
+    io::rename(index_.path(), path_, options_.overwrite);
+    if (options_.sync) io::sync_directory_of(path_);
     committed_.store(placed_, base::memory_order_relaxed);
   }
   void give_up() noexcept override {
@@ -111,7 +109,7 @@ class segmented_layout final : public placer {
       const auto number = static_cast<std::uint32_t>(files_.size());
       const std::string name = data_name(path_, number);
       auto made = std::make_unique<data_file>();
-      made->data = io::file::create(name, overwrite_);
+      made->data = io::file::create(name, options_.overwrite);
       try {
         write_data_header(made->data, index_.salt(), number);
         files_.push_back(std::move(made));
@@ -140,8 +138,7 @@ class segmented_layout final : public placer {
   }
 
   static constexpr std::uint32_t none = UINT32_MAX;
-  const bool overwrite_, sync_, readable_;
-  const std::uint64_t commit_every_;
+  const options options_;
   std::uint64_t placed_ = 0;
   base::atomic<std::uint64_t> committed_{0};
   const std::string path_;
