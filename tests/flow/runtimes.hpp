@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <string>
 #include <utility>
 
 namespace weft_test {
@@ -49,6 +50,14 @@ bool fork_to_thief(F&& child) {
     child();
   });
   return wait_until([&] { return started.load(); });
+}
+
+/// Waits until somebody waits and cannot go on by himself any more, which no counter tells.
+inline bool wait_for_waiter(const weft::runtime& rt) {
+  return wait_until([&] {
+    const std::string now = rt.describe();
+    return now.find(" waits for ") != std::string::npos && now.find("that has happened") == std::string::npos;
+  });
 }
 
 }  // namespace weft_test

@@ -211,13 +211,7 @@ TEST_CASE("after sync a body may continue on another worker, and forks go on as 
   for (int i = 0; i < rounds; ++i)
     rt.run([&] {
       const long before = weft_test::kernel_thread();
-      weft_test::fork_to_thief([&] {
-        weft_test::wait_until([&] {  // the parent does, and cannot go on by itself any more
-          const std::string now = rt.describe();
-          return now.find(" waits for ") != std::string::npos &&
-                 now.find("that has happened") == std::string::npos;
-        });
-      });
+      weft_test::fork_to_thief([&] { weft_test::wait_for_waiter(rt); });
       weft::sync();
       moved += weft_test::kernel_thread() != before;
       weft::shared<long> x(1L);

@@ -161,10 +161,9 @@ TEST_CASE("a local task stays in its parent's strand when that is continued else
   for (int i = 0; i < rounds; ++i) {
     long thief = 0, local = 0;
     rt.run([&] {
-      const auto parkings = rt.counters().parkings;
-      weft_test::fork_to_thief([&, parkings] {
+      weft_test::fork_to_thief([&] {
         thief = kernel_thread();
-        waited += wait_until([&] { return rt.counters().parkings > parkings; });
+        waited += weft_test::wait_for_waiter(rt);
       });
       weft::fork({.local = true}, [&] { local = kernel_thread(); });
     });

@@ -169,17 +169,6 @@ TEST_CASE("a final name is given once, or over another if asked") {
   CHECK_THROWS_AS(weft::io::rename_durably(here / "absent", here / "fresh", true), std::system_error);
 }
 
-TEST_CASE("the same where the kernel's rename knows no refusal") {
-  const scratch here;
-  spill(here / "new", "new");
-  spill(here / "old", "old");
-  CHECK(weft::io::detail::rename_by_link(here / "new", here / "old") == -1);
-  CHECK(errno == EEXIST);
-  CHECK(weft::io::detail::rename_by_link(here / "new", here / "fresh") == 0);
-  CHECK(slurp(here / "fresh") == "new");
-  CHECK_FALSE(weft::io::exists(here / "new"));
-}
-
 TEST_CASE("names: asking, removing, making durable") {
   const scratch here;
   spill(here / "a", "");

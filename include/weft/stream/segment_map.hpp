@@ -35,15 +35,6 @@ class segment_map {
   }
   /// Lengthens the last segment. *Requires*: there is one.
   void extend(std::uint64_t bytes) noexcept { bytes_ += bytes; }
-  /// Keeps the first segments only.
-  void truncate(std::size_t segments) {
-    if (segments >= count_) return;
-    bytes_ = start(segments);
-    count_ = segments;
-    leaves_.resize((segments + fan_ - 1) / fan_);
-    middle_.resize(leaves_.size());
-    top_.resize((middle_.size() + fan_ - 1) / fan_);
-  }
 
   std::size_t count() const noexcept { return count_; }
   std::uint64_t bytes() const noexcept { return bytes_; }
