@@ -11,6 +11,7 @@
 #include <weft/weft.hpp>
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -208,6 +209,9 @@ void run(const settings& s) {
 }  // namespace pbz
 
 int main(int argc, char** argv) {
+  // Every block needs the same eight megabytes again: they stay with the process.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   try {
     pbz::run(pbz::parse(argc, argv));
     return 0;

@@ -384,6 +384,49 @@ TEST_CASE("what cannot be read says so") {
   CHECK_THROWS_WITH(rt.run(look, weft::read(closed)), Catch::Contains("is closed"));
 }
 
+TEST_CASE("tasks that commute do not append where others read") {
+  const weft_test::scratch dir;
+  for (const bool inlining : {true, false})
+    for (const bool readable : {false, true}) {
+      weft::runtime rt({.workers = 2, .inlining = inlining});
+      append_file file(dir / "out", {.overwrite = true, .readable = readable});
+      weft::shared<int> sum(0);
+      int refused = 0;
+      const auto add = [](weft::commute<int> s, append out) {
+        ++*s;
+        out.write("+");
+      };
+      const auto add_all = [](std::vector<weft::commute<int>> all, append out) {
+        for (const auto& s : all) ++*s;
+        out.write("*");
+      };
+      const auto catching = [&refused](auto&& forks) {
+        try {
+          forks();
+        } catch (const weft::error& e) {
+          CHECK_THAT(e.what(), Catch::Contains("must not commute"));
+          ++refused;
+        }
+      };
+      rt.run(
+          [&](append out) {
+            catching([&] { weft::fork(add, weft::commute(sum), out); });
+            catching([&] { weft::fork(add_all, std::vector{weft::commute(sum)}, out); });
+            weft::fork(
+                [](int& s, append to) {
+                  ++s;
+                  to.write("!");
+                },
+                weft::update(sum), out);
+          },
+          file);
+      file.close();
+      CHECK(refused == (readable ? 2 : 0));
+      CHECK(sum.get() == (readable ? 1 : 3));
+      CHECK(weft_test::slurp(dir / "out") == (readable ? "!" : "+*!"));
+    }
+}
+
 TEST_CASE("where bytes cannot be placed, nobody waits for them") {
   for (const unsigned workers : {1u, 4u}) {
     weft::runtime rt({.workers = workers});

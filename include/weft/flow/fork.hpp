@@ -2,6 +2,7 @@
 // fork: makes a task of a callable and its arguments, and runs it at once where nobody else needs it.
 #pragma once
 
+#include <weft/base/error.hpp>
 #include <weft/flow/checked.hpp>
 #include <weft/flow/task.hpp>
 #include <weft/sched/forking.hpp>
@@ -14,6 +15,30 @@ namespace weft {
 using sched::task_options;
 
 namespace flow {
+
+/// Whether the body of a task with this argument may wait for tasks before it with which it shares no object;
+/// the argument tells.
+template <class Binding>
+concept may_look_back = requires(const typename Binding::kept& k) { Binding::looks_back(k); };
+
+/// *Throws*: weft::error for a task that looks back and commutes: any order would do for those that commute,
+/// and only one for those that look back.
+template <class... Bindings, class... Kept>
+void forbid_to_look_back_and_commute(const Kept&... kept) {
+  if constexpr ((may_look_back<Bindings> || ...) &&
+                ((Bindings::more || Bindings::mode == sched::access_mode::commute) || ...)) {
+    bool back = false, commutes = false;
+    [[maybe_unused]] const auto look = [&]<class Binding>(std::type_identity<Binding>, const auto& k) {
+      if constexpr (may_look_back<Binding>) back |= Binding::looks_back(k);
+    };
+    (look(std::type_identity<Bindings>(), kept), ...);
+    (tell_rights<Bindings>(
+         kept, [&](const sched::access& a) { commutes |= a.mode == sched::access_mode::commute; }),
+     ...);
+    if (back && commutes)
+      throw error("weft: a task that may append to a readable stream must not commute; let it update");
+  }
+}
 
 /// Runs the body inside fork. What it throws stays at this place of the reference order.
 template <class... Bindings, class R, class F, class... Kept>
@@ -161,6 +186,7 @@ WEFT_ALWAYS_INLINE auto fork_kept(const task_options* options, F&& f, typename B
 #endif
   [[maybe_unused]] const sched::races::unseen library;
   sched::strand& s = sched::current();
+  forbid_to_look_back_and_commute<Bindings...>(kept...);
 #if WEFT_CHECKED
   const char* const name = options != nullptr ? options->name : task_options{}.name;
   check_rights<Bindings...>(name, kept...);

@@ -190,6 +190,7 @@ struct append_binding {
     const stream::seat& s = stream::key::seat_of(a);
     return stream::seat(s.of(), s.at());
   }
+  static bool looks_back(const kept& k) noexcept { return k.of().readable(); }
   static kept defer(kept& k, sched::closure& c) { return std::move(k).defer(c); }
   static void begin_run(kept& k) { k.begin_run(); }
   static void drop(kept& k) noexcept { k.drop(); }

@@ -114,9 +114,9 @@ class stream_reader {
 /// Names the right to read a stream as far as it goes at the place of the task: an append_file that was
 /// opened with append_options::readable, or one that the forking task may append to. The task's parameter is
 /// a weft::stream_reader. It begins when everything before is known and placed, and no worker waits for that;
-/// an exception before it in reference order drops it. *Requires*: a task that may append to the stream does
-/// not commute. *Throws*: (fork, run) weft::error if the stream cannot be read, or run() is called outside
-/// tasks while some append; what placing bytes has met; std::bad_alloc.
+/// an exception before it in reference order drops it. *Throws*: (fork, run) weft::error if the stream cannot
+/// be read, or run() is called outside tasks while some append; what placing bytes has met; std::bad_alloc.
+/// A task that commutes must not have the right to append to such a stream: fork throws weft::error.
 template <>
 class read<append_stream> {
  public:
