@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The frontier of an append stream: one thread at a time has it, it passes everything in order and comes to
-// the end; and a block is not read while its bytes move to a file.
+// the end; what a task adds is passed while it goes on; and a block is not read while its bytes move to a
+// file.
 #include "model/model.hpp"
 //
 #include <weft/stream/gate.hpp>
@@ -12,8 +13,8 @@ using weft::stream::gate;
 using weft::stream::gate_state;
 
 model::tally taken_over{"frontiers taken over"}, passed_at_once{"gates passed at once"},
-    moved_on{"frontiers moved on by a body"}, fetched{"blocks read from files"},
-    held{"blocks read in memory"};
+    moved_on{"frontiers moved on by a body"}, taken_back{"frontiers taken back"},
+    calmed{"stirred gates calmed"}, fetched{"blocks read from files"}, held{"blocks read in memory"};
 
 /// Three tasks append; each ends its gate. The second one places what it has so far if the frontier waits for
 /// it.
@@ -53,6 +54,43 @@ struct frontier : model::suite<frontier, 3> {
   void after() { model::require(at.get() == 3, "everything was passed"); }
 };
 
+/// A task of a stream that may be read adds to its list, and never ends: it waits for what it has added to be
+/// passed. Meanwhile somebody comes with the frontier.
+struct waiting_for_frontier : model::suite<waiting_for_frontier, 2> {
+  gate body;
+  weft::base::atomic<int> added{0};
+  model::data bytes[2]{model::data{0}, model::data{0}};
+  model::data passed{0};  // of who has the frontier
+
+  void thread(unsigned i) {
+    if (i == 1) return advance();
+    for (int n = 0; n < 2; ++n) {
+      bytes[n].set(n + 1);
+      added.store(n + 1, weft::base::memory_order_release);
+      if (body.stir()) {
+        ++taken_back.count;
+        body.leave();
+        advance();
+      }
+    }
+  }
+  void advance() {
+    for (;;) {
+      const auto p = passed.get();
+      if (p < added.load(weft::base::memory_order_acquire)) {
+        model::require(bytes[p].get() == p + 1, "all of it");
+        passed.set(p + 1);
+      } else if (body.watch()) {
+        return;
+      } else {
+        model::require(body.calm(), "the task goes on");
+        ++calmed.count;
+      }
+    }
+  }
+  void after() { model::require(passed.get() == 2, "everything was passed"); }
+};
+
 /// Who has the frontier reads bytes of a block, twice; its worker moves them to a file meanwhile.
 struct spilling : model::suite<spilling, 2> {
   weft::stream::block b;
@@ -81,14 +119,19 @@ struct spilling : model::suite<spilling, 2> {
 int main() {
   using model::operation;
   model::check<frontier>("append_frontier");
+  model::check<waiting_for_frontier>("append_frontier, readable");
   model::check<spilling>("append_frontier, spilling");
-  model::must_have_happened({&taken_over, &passed_at_once, &moved_on, &fetched, &held});
+  model::must_have_happened({&taken_over, &passed_at_once, &moved_on, &taken_back, &calmed, &fetched, &held});
   const auto control = [](const char* what, const char* function, operation o) {
     model::control<frontier>("append_frontier", what, {function, o});
   };
   control("the end of a task publishes nothing", "gate::end", operation::rmw);
   control("the frontier is left without publishing it", "gate::watch", operation::rmw);
   control("a body takes the frontier without order", "gate::state", operation::load);
+  model::control<waiting_for_frontier>("append_frontier", "what was added is not published by stirring",
+                                       {"gate::stir", operation::rmw});
+  model::control<waiting_for_frontier>("append_frontier", "who calms sees nothing",
+                                       {"gate::calm", operation::rmw});
   model::control<spilling>("append_frontier", "moved bytes are not published",
                            {"block::end_move", operation::store});
   model::control<spilling>("append_frontier", "the memory is taken while somebody reads",
