@@ -52,6 +52,24 @@ def last_line(pipe):
     return int(lines[-1]) if lines else 0
 
 
+def check_rest(writer, layout, count, path, acknowledged):
+    """Recovers and checks what the writer has left. Returns (bytes recovered, whether the file had its name)."""
+    complete = path.exists()
+    copy = path.parent / "copy"
+    done = subprocess.run([writer, "recover", path, copy], capture_output=True, text=True, check=True)
+    kept = int(done.stdout.split()[0])
+    if kept < 0:
+        if acknowledged != 0 or complete:
+            sys.exit(f"{acknowledged} bytes were acknowledged, but: {done.stdout}")
+        return 0, complete
+    size, whole = check(copy, count)
+    if size != kept or size < acknowledged:
+        sys.exit(f"{size} bytes recovered, {kept} promised, {acknowledged} acknowledged")
+    if complete and not whole:
+        sys.exit(f"the {layout} file had its name before it was complete")
+    return kept, complete
+
+
 def strike(writer, layout, count, folder, delay):
     """Writes, kills, recovers and checks once. Returns (killed, bytes recovered, bytes acknowledged)."""
     path = folder / "stream"
@@ -70,22 +88,9 @@ def strike(writer, layout, count, folder, delay):
     killed = process.returncode == -9
     if not killed and process.returncode != 0:
         sys.exit(f"the writer failed with status {process.returncode}")
-    complete = path.exists()
+    kept, complete = check_rest(writer, layout, count, path, heard[0])
     if not killed and not complete:
         sys.exit("the writer has ended, and there is no file")
-    copy = folder / "copy"
-    done = subprocess.run([writer, "recover", path, copy], capture_output=True, text=True, check=True)
-    kept = int(done.stdout.split()[0])
-    if kept < 0:
-        kept = 0
-        if heard[0] != 0 or complete:
-            sys.exit(f"{heard[0]} bytes were acknowledged, but: {done.stdout}")
-    else:
-        size, whole = check(copy, count)
-        if size != kept or size < heard[0]:
-            sys.exit(f"{size} bytes recovered, {kept} promised, {heard[0]} acknowledged")
-        if complete and not whole:
-            sys.exit(f"the {layout} file had its name before it was complete")
     for left in folder.iterdir():
         left.unlink()
     return killed, kept, heard[0], took
