@@ -129,6 +129,16 @@ TEST_CASE("what a file system cannot do is left out") {
   CHECK(thrown("flock", {EWOULDBLOCK}, [&] { CHECK_FALSE(f.try_lock()); }) == 0);
 }
 
+TEST_CASE("only what has bytes is truncated") {
+  const scratch here;
+  script = {"ftruncate", {EIO}};
+  file::create_locked(here / "f", true);
+  file::create_locked(here / "f", true).write_at("a", 1, 0);
+  CHECK(script.next == 0);
+  CHECK(thrown("ftruncate", {EIO}, [&] { file::create_locked(here / "f", true); }) == EIO);
+  CHECK(file::create_locked(here / "f", true).size() == 0);
+}
+
 TEST_CASE("other failures are reported") {
   const scratch here;
   file f = file::create(here / "f", false);

@@ -53,7 +53,8 @@ class file {
   static file create_locked(const std::string& path, bool overwrite, mode_t mode = 0666) {
     file made = open_(path, O_RDWR | O_CREAT | (overwrite ? 0 : O_EXCL), mode, "create");
     if (!made.try_lock()) fail(EBUSY, "create", path);
-    if (overwrite) made.resize(0);
+    // An empty file stays as it is: ext4 starts to write what was truncated to nothing when that is closed.
+    if (overwrite && made.size() != 0) made.resize(0);
     return made;
   }
   static file open_read(const std::string& path) { return open_(path, O_RDONLY, 0, "open"); }
