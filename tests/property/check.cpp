@@ -135,29 +135,17 @@ std::string difference(weft::runtime& rt, const program& p, const setup& how, bo
 }
 
 std::string explain(weft::runtime& rt, const program& p, const setup& how, const std::string& first) {
-  std::string last = first;
-  int tries = 1;
-  const auto fails = [&](const program& q) {
-    set_clock(60 * weft_test::scale());
-    const expectation want = interpret(q, how.planted);
-    for (int i = 0; i < tries; ++i) {
-      const std::string text = once(rt, q, want, how, true);
-      if (text.empty()) continue;
-      last = text;
-      return true;
-    }
-    return false;
-  };
-  int again = 0, rounds = 0;  // how often it fails says how often to try a smaller one
-  for (tries = 1; rounds < 40; ++rounds) again += fails(p);
-  tries = again == 0 ? 200 : 1 + 4 * rounds / again;
-  const program small = shrink(p, fails, std::chrono::seconds(20));
+  return explain_by(p, how, first,
+                    [&](const program& q, const expectation& want) { return once(rt, q, want, how, true); });
+}
+
+std::string report(const setup& how, const shrunk& what) {
   std::ostringstream out;
-  out << first << "\nseed " << how.seed << ", " << how.workers << " workers, inlining " << how.inlining
+  out << what.first << "\nseed " << how.seed << ", " << how.workers << " workers, inlining " << how.inlining
       << ", surplus " << how.surplus << ", cap " << how.cap << ", spin " << how.spin << ", values "
-      << (how.seed % 2 == 0 ? "plain" : "counted") << "\nshrunk from size " << size(p) << " to "
-      << size(small) << ", where " << last << ":\n"
-      << print(small) << "to repeat it:\n  " << how.command() << '\n';
+      << (how.seed % 2 == 0 ? "plain" : "counted") << "\nshrunk from size " << what.size_before << " to "
+      << what.size << ", where " << what.last << ":\n"
+      << what.text << "to repeat it:\n  " << how.command() << '\n';
   return out.str();
 }
 
@@ -181,6 +169,8 @@ last_words::~last_words() {
   has_clock = false;
   for (const taken_signal& t : taken) sigaction(t.number, &t.before, nullptr);
 }
+
+void last_words::give_time() { set_clock(60 * weft_test::scale()); }
 
 void last_words::now(const setup& how) {
   const std::string text = how.command() + '\n';

@@ -2,6 +2,7 @@
 // Comparison, explanation and shrinking of programs over all access modes.
 #include "modes_check.hpp"
 
+#include "shrinker.hpp"
 #include "value.hpp"
 
 #include <algorithm>
@@ -48,24 +49,7 @@ std::string once(weft::runtime& rt, const program& p, const expectation& want, c
                                        : "";
 }
 
-void collect(task& t, std::vector<task*>& out) {
-  out.push_back(&t);
-  for (step& s : t.steps)
-    for (task& c : s.child) collect(c, out);
-}
-std::vector<task*> tasks(program& p) {
-  std::vector<task*> out;
-  collect(p.root, out);
-  return out;
-}
-
 /// Each takes a place in a task and says whether there was something to change there.
-bool erase_steps(task& t, std::size_t at, std::size_t count) {
-  if (at >= t.steps.size()) return false;
-  const auto from = t.steps.begin() + static_cast<std::ptrdiff_t>(at);
-  t.steps.erase(from, from + static_cast<std::ptrdiff_t>(std::min(count, t.steps.size() - at)));
-  return true;
-}
 bool erase_target(task& t, std::size_t at, std::size_t) {
   for (argument& a : t.arguments) {
     if (!of(a.how).list) continue;
@@ -102,56 +86,15 @@ std::string difference(weft::runtime& rt, const program& p, const setup& how, no
 }
 
 program shrink(program p, const std::function<bool(const program&)>& fails, std::chrono::seconds limit) {
-  const auto end = std::chrono::steady_clock::now() + limit;
-  using change = bool (*)(task&, std::size_t, std::size_t);
-  static constexpr std::pair<change, std::size_t> moves[] = {
+  static constexpr reduction<task> reductions[] = {
       {erase_steps, 16}, {erase_steps, 4}, {erase_steps, 1}, {erase_target, 1}, {drop_argument, 1}};
-  for (bool smaller = true; smaller;) {
-    smaller = false;
-    for (const auto& [what, count] : moves)
-      for (std::size_t t = 0; t < tasks(p).size(); ++t)
-        for (std::size_t at = 0;;) {
-          if (std::chrono::steady_clock::now() > end) return p;
-          program q = p;
-          if (!what(*tasks(q)[t], at, count)) break;
-          legalise(q);
-          if (size(q) < size(p) && fails(q)) {
-            p = std::move(q);
-            smaller = true;
-            if (t >= tasks(p).size()) break;
-          } else {
-            ++at;
-          }
-        }
-  }
-  return p;
+  return shrink_by(std::move(p), reductions, fails, limit);
 }
 
 std::string explain(weft::runtime& rt, const program& p, const setup& how, const std::string& first) {
-  std::string last = first;
   notices seen;
-  int tries = 1;
-  const auto fails = [&](const program& q) {
-    const expectation want = interpret(q, how.planted);
-    for (int i = 0; i < tries; ++i) {
-      const std::string text = once(rt, q, want, how, seen);
-      if (text.empty()) continue;
-      last = text;
-      return true;
-    }
-    return false;
-  };
-  int again = 0, rounds = 0;  // how often it fails says how often to try a smaller one
-  for (tries = 1; rounds < 40; ++rounds) again += fails(p);
-  tries = again == 0 ? 200 : 1 + 4 * rounds / again;
-  const program small = shrink(p, fails, std::chrono::seconds(20));
-  std::ostringstream out;
-  out << first << "\nseed " << how.seed << ", " << how.workers << " workers, inlining " << how.inlining
-      << ", surplus " << how.surplus << ", cap " << how.cap << ", spin " << how.spin << ", values "
-      << (how.seed % 2 == 0 ? "plain" : "counted") << "\nshrunk from size " << size(p) << " to "
-      << size(small) << ", where " << last << ":\n"
-      << print(small) << "to repeat it:\n  " << how.command() << '\n';
-  return out.str();
+  return explain_by(p, how, first,
+                    [&](const program& q, const expectation& want) { return once(rt, q, want, how, seen); });
 }
 
 }  // namespace property::modes

@@ -1,111 +1,63 @@
 // SPDX-License-Identifier: BSL-1.0
 // Random programs over all access modes give on the library what a sequential interpreter gives.
+#include "batch.hpp"
 #include "modes_check.hpp"
 #include "support/catch.hpp"
-#include "support/environment.hpp"
 #include "support/figure.hpp"
-#include "support/random.hpp"
 
 #include <weft/weft.hpp>
 
-#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
 using property::expectation;
-using property::last_words;
+using property::programs;
+using property::repeat_one;
+using property::result;
+using property::run_all;
 using property::runs;
 using property::setup;
 using namespace property::modes;
 
 namespace {
 
-constexpr const char* one_program = "one program of all modes";
+constexpr unsigned usual_programs = 6000;
 
-std::uint64_t number(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text != nullptr ? std::strtoull(text, nullptr, 0) : otherwise;
-}
-
-/// Fails the test case with a report whose lines stay as they are, so that the command in it can be copied.
-void fail_with(const std::string& report) {
-  std::fprintf(stderr, "%s\n", report.c_str());
-  FAIL(report.substr(0, report.find('\n')) << " (report on the standard error stream)");
-}
-
-std::uint64_t programs() {
-  return number("WEFT_TEST_PROGRAMS", (weft_test::long_run() ? 200000u : 6000u) / weft_test::scale() + 1);
-}
-
-setup options_for(std::uint64_t batch, unsigned workers) {
-  weft_test::random dice(batch * 64 + workers + 32);
-  static constexpr unsigned spins[] = {0, 20, 100};
+setup of_this_test() {
   setup how;
-  how.test = one_program;
-  how.workers = workers;
-  how.inlining = !dice.one_in(4);
-  how.surplus = static_cast<unsigned>(dice.below(9));
-  if (dice.one_in(4)) how.cap = static_cast<unsigned>(1 + dice.below(12));
-  how.spin = spins[dice.below(3)];
+  how.test = "one program of all modes";
   return how;
 }
 
-struct result {
-  std::uint64_t compared = 0, threw = 0;
-  weft::counters sum{};
+/// What has happened beside the library's counters.
+struct noticed {
+  std::uint64_t threw = 0;
   notices seen{};
-  std::string failure{};
 };
 
-/// Runs the programs of `count` seeds from `first` on, each with every number of workers.
-void run_block(std::uint64_t first, std::uint64_t count, result& r) {
-  constexpr std::uint64_t per_runtime = 20;
-  last_words words;
-  for (std::uint64_t batch = 0; batch < count; batch += per_runtime)
-    for (const unsigned workers : {1u, 2u, 3u, 4u, 8u, 16u}) {
-      setup how = options_for(first + batch, workers);
-      weft::runtime rt(how.options());
-      for (std::uint64_t i = batch; i < std::min(count, batch + per_runtime); ++i) {
-        how.seed = first + i;
-        words.now(how);
-        const program p = generate(how.seed);
-        const std::string text = difference(rt, p, how, r.seen);
-        ++r.compared;
-        r.threw += interpret(p).exception != 0;
-        if (text.empty()) continue;
-        r.failure = explain(rt, p, how, text);
-        return;
-      }
-      const weft::counters c = rt.counters();
-      r.sum.deferred += c.deferred;
-      r.sum.steals += c.steals;
-      r.sum.promotions += c.promotions;
-      r.sum.folds += c.folds;
-      r.sum.replayed += c.replayed;
-      r.sum.renames += c.renames;
-      r.sum.demotions += c.demotions;
-      r.sum.capped += c.capped;
-      r.sum.parkings += c.parkings;
-      r.sum.suspensions += c.suspensions;
-      r.sum.dropped += c.dropped;
-    }
+std::string run_once(weft::runtime& rt, const setup& how, noticed& n) {
+  const program p = generate(how.seed);
+  const std::string text = difference(rt, p, how, n.seen);
+  n.threw += interpret(p).exception != 0;
+  return text.empty() ? text : explain(rt, p, how, text);
 }
 
 }  // namespace
 
 TEST_CASE("random programs over all access modes give what the serial program gives") {
   result r;
-  run_block(1, programs() / 2, r);  // always the same ones
-  if (r.failure.empty()) run_block(weft_test::seed(), programs() - programs() / 2, r);
-  if (!r.failure.empty()) fail_with(r.failure);
-  const auto print = [](const char* what, std::uint64_t n) {
-    std::printf("%s %llu\n", what, static_cast<unsigned long long>(n));
+  noticed n;
+  run_all(
+      usual_programs, 32, r, [&n](weft::runtime& rt, const setup& how) { return run_once(rt, how, n); },
+      of_this_test());
+  const auto print = [](const char* what, std::uint64_t times) {
+    std::printf("%s %llu\n", what, static_cast<unsigned long long>(times));
   };
   print("runs compared", r.compared);
-  print("with an exception", r.threw);
-  print("contributors met another", r.seen.together);
+  print("with an exception", n.threw);
+  print("contributors met another", n.seen.together);
   print("deferred", r.sum.deferred);
   print("steals", r.sum.steals);
   print("promotions", r.sum.promotions);
@@ -118,9 +70,9 @@ TEST_CASE("random programs over all access modes give what the serial program gi
   print("suspensions", r.sum.suspensions);
   print("dropped", r.sum.dropped);
   weft_test::figure("programs_compared", r.compared);
-  CHECK(r.compared >= programs() * 6);
-  CHECK(r.threw > 0);
-  CHECK(r.seen.together > 0);  // so some contributions were kept apart
+  CHECK(r.compared >= programs(usual_programs) * 6);
+  CHECK(n.threw > 0);
+  CHECK(n.seen.together > 0);  // so some contributions were kept apart
   CHECK(r.sum.deferred > 0);
   CHECK(r.sum.steals > 0);
   CHECK(r.sum.promotions > 0);
@@ -181,25 +133,7 @@ TEST_CASE("a wrong order of contributions is noticed and shrunk") {
   }
 }
 
-// What the printed command runs: one seed, many times, with the options of the failure.
 TEST_CASE("one program of all modes", "[.]") {
-  setup how;
-  how.test = one_program;
-  how.seed = number("WEFT_TEST_ONLY", weft_test::seed());
-  how.workers = static_cast<unsigned>(number("WEFT_TEST_WORKERS", 2));
-  how.inlining = number("WEFT_TEST_INLINING", 1) != 0;
-  how.surplus = static_cast<unsigned>(number("WEFT_TEST_SURPLUS", 4));
-  how.cap = static_cast<unsigned>(number("WEFT_TEST_CAP", 1u << 14));
-  how.spin = static_cast<unsigned>(number("WEFT_TEST_SPIN", 100));
-  how.planted = number("WEFT_TEST_PLANT", 0) != 0;
-  const std::uint64_t times = number("WEFT_TEST_REPEAT", 1000);
-  last_words words;
-  weft::runtime rt(how.options());
-  const program p = generate(how.seed);
-  notices seen;
-  for (std::uint64_t i = 0; i < times; ++i) {
-    words.now(how);
-    const std::string text = difference(rt, p, how, seen);
-    if (!text.empty()) fail_with(explain(rt, p, how, text));
-  }
+  noticed n;
+  repeat_one([&n](weft::runtime& rt, const setup& how) { return run_once(rt, how, n); }, of_this_test());
 }

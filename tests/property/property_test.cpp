@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Random data-flow programs give on the library what a sequential interpreter gives.
+#include "batch.hpp"
 #include "check.hpp"
 #include "execute.hpp"
 #include "generate.hpp"
@@ -8,15 +9,13 @@
 #include "support/catch.hpp"
 #include "support/environment.hpp"
 #include "support/figure.hpp"
-#include "support/random.hpp"
 #include "support/record.hpp"
 
 #include <weft/weft.hpp>
 
-#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,95 +24,34 @@ using namespace property;
 
 namespace {
 
-std::uint64_t number(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text != nullptr ? std::strtoull(text, nullptr, 0) : otherwise;
-}
+constexpr unsigned usual_programs = 8000;
 
-/// Fails the test case with a report whose lines stay as they are, so that the command in it can be copied.
-void fail_with(const std::string& report) {
-  std::fprintf(stderr, "%s\n", report.c_str());
-  FAIL(report.substr(0, report.find('\n')) << " (report on the standard error stream)");
-}
-
-std::uint64_t programs() {
-  return number("WEFT_TEST_PROGRAMS", (weft_test::long_run() ? 200000u : 8000u) / weft_test::scale() + 1);
-}
-
-void add(weft::counters& sum, const weft::counters& c) {
-  sum.deferred += c.deferred;
-  sum.inlined += c.inlined;
-  sum.steals += c.steals;
-  sum.promotions += c.promotions;
-  sum.demotions += c.demotions;
-  sum.capped += c.capped;
-  sum.parkings += c.parkings;
-  sum.suspensions += c.suspensions;
-  sum.dropped += c.dropped;
-}
-
-/// Options of one batch. Every count of workers gets every combination in the long run.
-setup options_for(std::uint64_t batch, unsigned workers, bool planted = false) {
-  weft_test::random dice(batch * 64 + workers);
-  static constexpr unsigned spins[] = {0, 20, 100};
-  setup how;
-  how.workers = workers;
-  how.inlining = !dice.one_in(4);
-  how.surplus = static_cast<unsigned>(dice.below(9));
-  if (dice.one_in(4)) how.cap = static_cast<unsigned>(1 + dice.below(12));
-  how.spin = spins[dice.below(3)];
-  how.planted = planted;
-  return how;
-}
-
-struct result {
-  std::uint64_t compared = 0, threw = 0;
-  weft::counters sum{};
-  std::string failure{};
-};
-
-/// Runs the programs of `count` seeds from `first` on, each with every number of workers.
-void run_block(std::uint64_t first, std::uint64_t count, result& r) {
-  constexpr std::uint64_t per_runtime = 20;
-  last_words words;
-  for (std::uint64_t batch = 0; batch < count; batch += per_runtime)
-    for (const unsigned workers : {1u, 2u, 3u, 4u, 8u, 16u}) {
-      setup how = options_for(first + batch, workers);
-      weft::runtime rt(how.options());
-      for (std::uint64_t i = batch; i < std::min(count, batch + per_runtime); ++i) {
-        how.seed = first + i;
-        words.now(how);
-        const program p = generate(how.seed);
-        const std::string text = difference(rt, p, how);
-        ++r.compared;
-        r.threw += interpret(p).exception != 0;
-        if (text.empty()) continue;
-        r.failure = explain(rt, p, how, text);
-        return;
-      }
-      add(r.sum, rt.counters());
-    }
+std::string run_once(weft::runtime& rt, const setup& how, std::uint64_t& threw) {
+  const program p = generate(how.seed);
+  const std::string text = difference(rt, p, how);
+  threw += interpret(p).exception != 0;
+  return text.empty() ? text : explain(rt, p, how, text);
 }
 
 }  // namespace
 
 TEST_CASE("random programs give what the serial program gives") {
   result r;
-  run_block(1, programs() / 2, r);  // always the same ones
-  if (r.failure.empty()) run_block(weft_test::seed(), programs() - programs() / 2, r);
-  if (!r.failure.empty()) fail_with(r.failure);
+  std::uint64_t threw = 0;
+  run_all(usual_programs, 0, r,
+          [&threw](weft::runtime& rt, const setup& how) { return run_once(rt, how, threw); });
   std::printf(
       "%llu runs compared, %llu with an exception; deferred %llu, inlined %llu, steals %llu, parkings %llu, "
       "suspensions %llu, dropped %llu, promotions %llu, demotions %llu, capped %llu\n",
-      static_cast<unsigned long long>(r.compared), static_cast<unsigned long long>(r.threw),
+      static_cast<unsigned long long>(r.compared), static_cast<unsigned long long>(threw),
       static_cast<unsigned long long>(r.sum.deferred), static_cast<unsigned long long>(r.sum.inlined),
       static_cast<unsigned long long>(r.sum.steals), static_cast<unsigned long long>(r.sum.parkings),
       static_cast<unsigned long long>(r.sum.suspensions), static_cast<unsigned long long>(r.sum.dropped),
       static_cast<unsigned long long>(r.sum.promotions), static_cast<unsigned long long>(r.sum.demotions),
       static_cast<unsigned long long>(r.sum.capped));
   weft_test::figure("programs_compared", r.compared);
-  CHECK(r.compared >= programs() * 6);
-  CHECK(r.threw > 0);
+  CHECK(r.compared >= programs(usual_programs) * 6);
+  CHECK(threw > 0);
   CHECK(r.sum.deferred > 0);
   CHECK(r.sum.inlined > 0);
   CHECK(r.sum.steals > 0);
@@ -130,9 +68,9 @@ TEST_CASE("random programs give what the serial program gives") {
 
 TEST_CASE("random programs of several callers do not disturb each other") {
   constexpr unsigned callers = 4;
-  const std::uint64_t each = programs() / 8 + 1;
+  const std::uint64_t each = programs(usual_programs) / 8 + 1;
   for (const unsigned workers : {2u, 4u}) {
-    const setup options = options_for(workers, workers);
+    const setup options = options_for(65 * workers, {.workers = workers});
     weft::runtime rt(options.options());
     weft_test::record<std::string> failures;
     std::vector<std::thread> threads;
@@ -213,23 +151,7 @@ TEST_CASE("a wrong oracle is noticed, shrunk, and repeated by the printed comman
   CHECK_THAT(output, weft_test::contains(text));
 }
 
-// What the printed command runs: one seed, many times, with the options of the failure.
 TEST_CASE("one program", "[.]") {
-  setup how;
-  how.seed = number("WEFT_TEST_ONLY", weft_test::seed());
-  how.workers = static_cast<unsigned>(number("WEFT_TEST_WORKERS", 2));
-  how.inlining = number("WEFT_TEST_INLINING", 1) != 0;
-  how.surplus = static_cast<unsigned>(number("WEFT_TEST_SURPLUS", 4));
-  how.cap = static_cast<unsigned>(number("WEFT_TEST_CAP", 1u << 14));
-  how.spin = static_cast<unsigned>(number("WEFT_TEST_SPIN", 100));
-  how.planted = number("WEFT_TEST_PLANT", 0) != 0;
-  const std::uint64_t times = number("WEFT_TEST_REPEAT", 1000);
-  last_words words;
-  weft::runtime rt(how.options());
-  const program p = generate(how.seed);
-  for (std::uint64_t i = 0; i < times; ++i) {
-    words.now(how);
-    const std::string text = difference(rt, p, how);
-    if (!text.empty()) fail_with(explain(rt, p, how, text));
-  }
+  std::uint64_t threw = 0;
+  repeat_one([&threw](weft::runtime& rt, const setup& how) { return run_once(rt, how, threw); });
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-// The search of the shrinker: greedy, large pieces first.
+// What can be left out of a program.
 #include "shrink.hpp"
 
 #include "generate.hpp"
+#include "shrinker.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <utility>
@@ -13,26 +13,7 @@
 namespace property {
 namespace {
 
-void collect(task& t, std::vector<task*>& out) {
-  out.push_back(&t);
-  for (step& s : t.steps)
-    for (task& c : s.child) collect(c, out);
-}
-
-std::vector<task*> tasks(program& p) {
-  std::vector<task*> out;
-  collect(p.root, out);
-  return out;
-}
-
 /// Each takes a place in a task and says whether there was something to change there.
-bool erase_steps(task& t, std::size_t at, std::size_t count) {
-  if (at >= t.steps.size()) return false;
-  const auto from = t.steps.begin() + static_cast<std::ptrdiff_t>(at);
-  t.steps.erase(from, from + static_cast<std::ptrdiff_t>(std::min(count, t.steps.size() - at)));
-  return true;
-}
-
 bool raise_child(task& t, std::size_t at, std::size_t) {
   if (at >= t.steps.size()) return false;
   if (t.steps[at].what != action::fork) return true;  // nothing here, but there may be later
@@ -56,33 +37,9 @@ bool simplify(task& t, std::size_t at, std::size_t) {
 }  // namespace
 
 program shrink(program p, const std::function<bool(const program&)>& fails, std::chrono::seconds limit) {
-  const auto end = std::chrono::steady_clock::now() + limit;
-  using change = bool (*)(task&, std::size_t, std::size_t);
-  struct move {
-    change what;
-    std::size_t count;
-  };
-  static constexpr move moves[] = {
+  static constexpr reduction<task> reductions[] = {
       {erase_steps, 16}, {erase_steps, 4}, {erase_steps, 1}, {raise_child, 1}, {simplify, 1}};
-  for (bool smaller = true; smaller;) {
-    smaller = false;
-    for (const move& m : moves)
-      for (std::size_t t = 0; t < tasks(p).size(); ++t)
-        for (std::size_t at = 0;;) {
-          if (std::chrono::steady_clock::now() > end) return p;
-          program q = p;
-          if (!m.what(*tasks(q)[t], at, m.count)) break;
-          legalise(q);
-          if (size(q) < size(p) && fails(q)) {
-            p = std::move(q);
-            smaller = true;
-            if (t >= tasks(p).size()) break;
-          } else {
-            ++at;
-          }
-        }
-  }
-  return p;
+  return shrink_by(std::move(p), reductions, fails, limit);
 }
 
 }  // namespace property
