@@ -33,7 +33,7 @@ volatile int deepest = 1 << 30;
 
 /// Recursion with a frame of `Bytes`, of which the far end is written first.
 template <std::size_t Bytes>
-[[gnu::noinline]] int descend(int depth) {
+WEFT_TEST_OVERFLOWS [[gnu::noinline]] int descend(int depth) {
   volatile char frame[Bytes];
   frame[0] = static_cast<char>(depth);
   if (depth >= deepest) return depth;

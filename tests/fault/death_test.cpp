@@ -29,7 +29,7 @@ void check_dies(const char* word, F&& f) {
 }
 
 /// Uses about `bytes` of stack, a little per call, so that no call can jump over a guard page.
-[[gnu::noinline]] std::size_t use_stack(std::size_t bytes) {
+WEFT_TEST_OVERFLOWS [[gnu::noinline]] std::size_t use_stack(std::size_t bytes) {
   char here[256];
   here[0] = static_cast<char>(bytes);
   asm volatile("" : : "r"(here) : "memory");  // or the compiler keeps less of it

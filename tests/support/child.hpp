@@ -14,6 +14,19 @@
 #include <system_error>
 #include <utility>
 
+/// For functions that overflow a stack. Thread Sanitizer would be told of each call of theirs, and with the
+/// fault inside its own code, which holds a lock there, the handler waits for ever.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WEFT_TEST_OVERFLOWS [[clang::disable_sanitizer_instrumentation]]
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define WEFT_TEST_OVERFLOWS [[gnu::no_sanitize_thread]]
+#endif
+#if !defined(WEFT_TEST_OVERFLOWS)
+#define WEFT_TEST_OVERFLOWS
+#endif
+
 namespace weft_test {
 
 /// How a child ended and what it printed.
