@@ -108,8 +108,11 @@ class descriptor {
 /// Writes through a buffer of a megabyte.
 class buffered_file {
  public:
-  explicit buffered_file(const std::string& path, int flags = O_WRONLY | O_CREAT | O_TRUNC)
-      : to_(path, flags), buffer_(new char[size]) {}
+  explicit buffered_file(const std::string& path, int flags = O_WRONLY | O_CREAT | O_TRUNC,
+                         std::uint64_t from = 0)
+      : to_(path, flags), buffer_(new char[size]) {
+    if (from != 0 && ::lseek(to_.number(), static_cast<off_t>(from), SEEK_SET) < 0) fail("seek", path);
+  }
   void append(const char* data, std::size_t count) {
     while (count > 0) {
       const std::size_t n = std::min(count, size - used_);

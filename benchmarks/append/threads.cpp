@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// The same appends by bare threads: each its own file and its buffer, which no runtime can beat; and the
-// layout of the paper, one write per append into a file per worker, without and with the export to one file.
+// The same appends by bare threads, which no runtime can beat: each with its buffer and a file of its own, or
+// its part of one file, where it knows from the start; and the layout of the paper, one write per append into
+// a file per worker, without and with the export to one file.
 #include "config.hpp"
 #include "files.hpp"
 
@@ -19,16 +20,19 @@ void on_threads(unsigned count, const Body& body) {
   for (std::thread& t : others) t.join();
 }
 
-outcome run_bare(int, unsigned workers) {
+outcome run_bare(int index, unsigned workers) {
   const one_processor home(workers);
   const cleaner at_end;
   const long long calls = fib_calls(fib_number());
   std::vector<std::string> paths;
-  for (unsigned t = 0; t < workers; ++t) paths.push_back(scratch.file("part" + std::to_string(t)));
+  const unsigned files = is(index, fib_plain) ? 1 : workers;
+  for (unsigned f = 0; f < files; ++f) paths.push_back(scratch.file("part" + std::to_string(f)));
   const stopwatch clock;
   on_threads(workers, [&](unsigned t) {
-    buffered_file out(paths[t]);
-    for (long long i = calls * t / workers; i < calls * (t + 1) / workers; ++i) {
+    const long long first = calls * t / workers;
+    const std::uint64_t from = files == 1 ? static_cast<std::uint64_t>(first) * append_size : 0;
+    buffered_file out(paths[t % files], O_WRONLY | O_CREAT, from);
+    for (long long i = first; i < calls * (t + 1) / workers; ++i) {
       appended text;
       fill(text, i);
       out.append(text.data(), text.size());
@@ -92,10 +96,9 @@ outcome run_paper(int index, unsigned workers) {
   return plain_outcome(digest_of(path), calls, seconds);
 }
 
-bool fits_parts(int index, unsigned) { return is(index, fib_parts); }
 bool fits_fib(int index, unsigned) { return is(index, fib_plain) || is(index, fib_parts); }
 
-const registration bare("threads", run_bare, fits_parts);
+const registration bare("threads", run_bare, fits_fib);
 const registration paper("paper", run_paper, fits_fib);
 
 }  // namespace

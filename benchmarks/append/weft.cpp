@@ -74,7 +74,7 @@ outcome run_fib(int index, unsigned workers) {
 
 /// Forks tasks that only count, with the right to append or without.
 template <bool Appending>
-outcome run_slots(unsigned workers, bool inlining) {
+outcome run_slots(unsigned workers, bool inlining, bool readable = false) {
   const one_processor home(workers);
   const cleaner at_end;
   weft::runtime rt({.workers = workers, .inlining = inlining});
@@ -90,7 +90,7 @@ outcome run_slots(unsigned workers, bool inlining) {
       weft::sync();
     }
   };
-  weft::append_file out(scratch.file("slots"), {.commit_every = 0, .sync = false});
+  weft::append_file out(scratch.file("slots"), {.readable = readable, .commit_every = 0, .sync = false});
   rt.run(rounds, 10, out);
   counted.assign(slot_batch, 0);
   const weft::counters before = rt.counters();
@@ -105,6 +105,7 @@ outcome run_slots(unsigned workers, bool inlining) {
 outcome run_slot(int, unsigned workers) { return run_slots<true>(workers, true); }
 outcome run_no_slot(int, unsigned workers) { return run_slots<false>(workers, true); }
 outcome run_slot_deferred(int, unsigned workers) { return run_slots<true>(workers, false); }
+outcome run_slot_readable(int, unsigned workers) { return run_slots<true>(workers, false, true); }
 outcome run_no_slot_deferred(int, unsigned workers) { return run_slots<false>(workers, false); }
 
 void write_group(const records::collection& c, records::group g, weft::append out) {
@@ -182,6 +183,15 @@ outcome run_log(int, unsigned workers) {
 }
 outcome run_no_log(int, unsigned workers) { return run_commits(workers, {.commit_every = 0, .sync = false}); }
 
+/// The eight bytes at a multiple of eight in the stream: they tell where they are.
+std::uint64_t aligned_word(std::uint64_t position) { return records::scatter(position); }
+/// The same anywhere.
+long long word_at(std::uint64_t position) {
+  const std::uint64_t first = position & ~7ull, bits = 8 * (position & 7);
+  if (bits == 0) return static_cast<long long>(aligned_word(first));
+  return static_cast<long long>(aligned_word(first) >> bits | aligned_word(first + 8) << (64 - bits));
+}
+
 outcome run_open(int, unsigned) {
   const std::string path = index_of_segments();
   const stopwatch clock;
@@ -202,6 +212,20 @@ outcome run_seek(int, unsigned) {
   return plain_outcome(sum, seeks, clock.seconds());
 }
 
+/// Only finds where the same reads would look; what stands there is known.
+outcome run_search(int, unsigned) {
+  const weft::io::file index = weft::io::file::open_read(index_of_segments());
+  const weft::stream::segment_map map = weft::stream::scan_index(index).segments;
+  long long sum = 0;
+  const stopwatch clock;
+  for (long i = 0; i < seeks; ++i) {
+    const std::uint64_t offset = seek_offset(i);
+    const std::size_t segment = map.find(offset);
+    sum += word_at(segment * segment_length + offset - map.start(segment)) >> 8;
+  }
+  return plain_outcome(sum, seeks, clock.seconds());
+}
+
 bool fits_fib(int index, unsigned) { return is(index, fib_plain) || is(index, fib_parts); }
 bool fits_slot(int index, unsigned) { return is(index, slot); }
 bool fits_rows(int index, unsigned) { return is(index, rows); }
@@ -214,6 +238,7 @@ const registration fib_entry("weft", run_fib, fits_fib);
 const registration slot_entry("weft", run_slot, fits_slot);
 const registration no_slot_entry("weft-no-stream", run_no_slot, fits_slot);
 const registration deferred_entry("weft-deferred", run_slot_deferred, fits_slot);
+const registration readable_entry("weft-deferred-readable", run_slot_readable, fits_slot);
 const registration no_deferred_entry("weft-deferred-no-stream", run_no_slot_deferred, fits_slot);
 const registration rows_entry("weft", run_rows, fits_rows);
 const registration blocked_entry("weft", run_blocked, fits_blocked);
@@ -222,14 +247,14 @@ const registration log_entry("weft-log-only", run_log, fits_durable);
 const registration no_log_entry("weft-no-commits", run_no_log, fits_durable);
 const registration open_entry("weft", run_open, fits_open);
 const registration seek_entry("weft", run_seek, fits_seek);
+const registration search_entry("weft-search-only", run_search, fits_seek);
 
 constexpr unsigned segment_files = 2;
 
-/// Bytes that tell where they are.
 std::array<char, segment_length> segment_text(long segment) {
   std::array<char, segment_length> text;
   for (std::size_t i = 0; i < segment_length; i += sizeof(std::uint64_t)) {
-    const std::uint64_t word = records::scatter(static_cast<std::uint64_t>(segment) * segment_length + i);
+    const std::uint64_t word = aligned_word(static_cast<std::uint64_t>(segment) * segment_length + i);
     std::memcpy(text.data() + i, &word, sizeof word);
   }
   return text;

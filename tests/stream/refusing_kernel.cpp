@@ -4,8 +4,7 @@
 //   REFUSING_FROM=<n>    the n-th call fails, the first one is 0
 //   REFUSING_WITH=<e>    with this errno
 //   REFUSING_FOR_EVER=1  and so do all after it
-//   REFUSING_BUMPY=1     instead: every other call is interrupted, and writes take half of what they are
-//   given
+//   REFUSING_BUMPY=1     instead: every other call is interrupted, and writes take half
 // It says so on the standard error stream when it has refused a call for the first time.
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -45,7 +44,7 @@ bool admitted() {
 }
 size_t part_of(size_t size) { return bumpy() ? (size + 1) / 2 : size; }
 
-/// The function of this name that the program would have called. `own`: for its type.
+/// The function of this name that the program would have called, of the type of ours.
 template <class F>
 F* next(F*, const char* name) {
   return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));

@@ -16,7 +16,7 @@
 
 /// For functions that overflow a stack. Thread Sanitizer would be told of each call of theirs, and with the
 /// fault inside its own code, which holds a lock there, the handler waits for ever.
-#if defined(__has_feature)
+#if defined(__clang__)
 #if __has_feature(thread_sanitizer)
 #define WEFT_TEST_OVERFLOWS [[clang::disable_sanitizer_instrumentation]]
 #endif
