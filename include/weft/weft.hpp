@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/flow/completion.hpp>
+#include <weft/flow/loop.hpp>
 #include <weft/flow/no_suspend.hpp>
 #include <weft/flow/recorded.hpp>
 #include <weft/flow/runtime.hpp>

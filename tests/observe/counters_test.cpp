@@ -14,9 +14,9 @@ using weft::observe::worker_counters;
 namespace {
 
 std::uint64_t sum_of(const weft::counters& c) {
-  return c.deferred + c.inlined + c.dropped + c.steals + c.capped + c.promotions + c.demotions + c.folds +
-         c.renames + c.replayed + c.steal_attempts + c.barriers + c.parkings + c.suspensions + c.sleeps +
-         c.wakes + c.contexts + c.stack_high_water;
+  return c.deferred + c.inlined + c.dropped + c.steals + c.capped + c.divisions + c.promotions + c.demotions +
+         c.folds + c.renames + c.replayed + c.steal_attempts + c.barriers + c.parkings + c.suspensions +
+         c.sleeps + c.wakes + c.contexts + c.stack_high_water;
 }
 
 }  // namespace
@@ -40,6 +40,7 @@ TEST_CASE("each event is added to the member of its name") {
       {worker_counters::dropped, &weft::counters::dropped},
       {worker_counters::steals, &weft::counters::steals},
       {worker_counters::capped, &weft::counters::capped},
+      {worker_counters::divisions, &weft::counters::divisions},
       {worker_counters::promotions, &weft::counters::promotions},
       {worker_counters::demotions, &weft::counters::demotions},
       {worker_counters::replayed, &weft::counters::replayed},

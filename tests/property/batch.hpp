@@ -31,7 +31,7 @@ inline void fail_with(const std::string& report) {
 
 /// How many programs there are, `usual` of them in a run that is not long.
 inline std::uint64_t programs(unsigned usual) {
-  return number("WEFT_TEST_PROGRAMS", (weft_test::long_run() ? 200000u : usual) / weft_test::scale() + 1);
+  return number("WEFT_TEST_PROGRAMS", (weft_test::long_run() ? 500000u : usual) / weft_test::scale() + 1);
 }
 
 /// Options of one batch. Every count of workers gets every combination in the long run.

@@ -454,6 +454,34 @@ const program programs[] = {
        };
        if (rt.run([&] { return sum(6); }) != 64) std::abort();
      }},
+    {true, "iterations of a loop change a global",
+     [](weft::runtime& rt) { rt.run([] { weft::fork_for(0, 3, [](int) { touch(); }); }); }},
+    {true, "a body looks at what its loop changes",
+     [](weft::runtime& rt) {
+       rt.run([] {
+         weft::fork_for(0, 1, [](int) { touch(); });
+         look();
+       });
+     }},
+    {false, "iterations of a loop contribute, and change elements of their own",
+     [](weft::runtime& rt) {
+       std::array<long, 8> row{};
+       shared<long> sum(0L);
+       rt.run(
+           [&row](weft::update<long> s) {
+             weft::fork_for(
+                 std::size_t{0}, row.size(),
+                 [&row](std::size_t i, auto to) {
+                   row[i] = 1;
+                   to += row[i];
+                 },
+                 weft::reduce(s, std::plus<>{}));
+             weft::sync();
+             weft::fork_for(std::size_t{0}, row.size(), [&row](std::size_t i, long& v) { v += row[i]; }, s);
+           },
+           sum);
+       if (sum.get() != 16) std::abort();
+     }},
     {false, "a graph that is repeated",
      [](weft::runtime& rt) {
        std::array<long, 6> row{};

@@ -43,7 +43,7 @@ TEST_CASE("in all worlds a stream has the bytes of the serial program") {
   const auto expected = stream_test::serial_results(first, worlds, depth);
   const weft_test::scratch dir;
   stream_test::happenings seen;
-  std::uint64_t steals = 0, spilled = 0, promotions = 0, failed = 0;
+  std::uint64_t steals = 0, divisions = 0, spilled = 0, promotions = 0, failed = 0;
   for (int i = 0; i < worlds; ++i) {
     const std::uint64_t seed = first + std::uint64_t(i);
     const stream_test::program p = stream_test::make(seed, depth);
@@ -66,6 +66,7 @@ TEST_CASE("in all worlds a stream has the bytes of the serial program") {
           dir / "out");
       thrown = stream_test::append_all(p, w, stream, stream_test::reads(seed));
       steals += rt.counters().steals;
+      divisions += rt.counters().divisions;
       promotions += rt.counters().promotions;
       spilled += stream.spilled();
     });
@@ -74,6 +75,7 @@ TEST_CASE("in all worlds a stream has the bytes of the serial program") {
     failed += thrown;
   }
   CHECK(steals > 0);
+  CHECK(divisions > 0);
   CHECK(promotions > 0);
   CHECK(spilled > 0);
   CHECK(failed > 0);

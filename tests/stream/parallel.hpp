@@ -127,6 +127,9 @@ inline void with(const program& p, world& w, weft::append out) {
       case statement::kind::append_child:
         weft::fork(with, std::cref(s.body), std::ref(w), out);
         break;
+      case statement::kind::loop:
+        weft::fork_for(0, s.times, [&s, &w](int, weft::append to) { with(s.body, w, to); }, out);
+        break;
       case statement::kind::other_child:
         weft::fork(without, std::cref(s.body), std::ref(w));
         break;

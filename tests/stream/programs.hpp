@@ -3,6 +3,7 @@
 // serial_appends.cpp.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <random>
@@ -14,13 +15,14 @@ namespace stream_test {
 
 /// One statement of a task's body. read: a child reads half of what there is, and hands on the rest to be
 /// read; look: one that may not append does, and tells another; next: the next bytes at the position that all
-/// such share; inspect: a run reads all.
+/// such share; inspect: a run reads all. loop: a child calls its body several times.
 struct statement {
   enum class kind {
     write,
     text,
     hook,
     append_child,
+    loop,
     other_child,
     sync,
     guarded,
@@ -34,7 +36,8 @@ struct statement {
   };
   kind what;
   std::string bytes;
-  std::vector<statement> body;  // of the child, or of the guarded part
+  std::vector<statement> body{};  // of the child, or of the guarded part
+  int times = 0;                  // of a loop
 };
 using program = std::vector<statement>;
 
@@ -51,24 +54,27 @@ class generator {
       using k = statement::kind;
       if (reads_ && can_append && std::uniform_int_distribution(0, 3)(random_) == 0) {
         constexpr k kinds[] = {k::read, k::look, k::next, k::next, k::inspect};
-        p.push_back({kinds[std::uniform_int_distribution(0, 4)(random_)], {}, {}});
+        p.push_back({kinds[std::uniform_int_distribution(0, 4)(random_)], {}});
       }
       if (d < 30 && can_append) {
-        p.push_back({d < 22 ? k::write : d < 26 ? k::text : k::hook, bytes_(), {}});
+        p.push_back({d < 22 ? k::write : d < 26 ? k::text : k::hook, bytes_()});
+      } else if (d < 38 && depth > 0 && can_append) {
+        p.push_back(
+            {k::loop, {}, make(std::min(depth, 2) - 1, true), std::uniform_int_distribution(0, 6)(random_)});
       } else if (d < 62 && depth > 0 && can_append) {
         p.push_back({k::append_child, {}, make(depth - 1, true)});
       } else if (d < 80 && depth > 0) {
         p.push_back({k::other_child, {}, make(depth - 1, false)});
       } else if (d < 84) {
-        p.push_back({k::sync, {}, {}});
+        p.push_back({k::sync, {}});
       } else if (d < 90 && may_guard && throws_) {
         p.push_back({k::guarded, {}, make(depth, can_append, false)});
       } else if (d < 93 && throws_) {
-        p.push_back({k::fail, {}, {}});
+        p.push_back({k::fail, {}});
       } else if (d < 96 && can_append && depth > 0) {
         p.push_back({k::run, {}, make(depth - 1, true)});
       } else {
-        p.push_back({k::nap, {}, {}});
+        p.push_back({k::nap, {}});
       }
     }
     return p;

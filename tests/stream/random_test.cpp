@@ -26,7 +26,7 @@ TEST_CASE("random programs append the bytes of the serial program") {
   const auto expected = stream_test::serial_results(first, programs, depth);
   const weft_test::scratch dir;
   stream_test::happenings seen;
-  std::uint64_t steals = 0, failed = 0;
+  std::uint64_t steals = 0, divisions = 0, failed = 0;
   for (const unsigned workers : {1u, 2u, 3u, 4u, 8u, 16u}) {
     weft::runtime rt({.workers = workers});
     stream_test::world w{rt, seen, [] { std::this_thread::yield(); }};
@@ -46,8 +46,10 @@ TEST_CASE("random programs append the bytes of the serial program") {
       failed += thrown;
     }
     steals += rt.counters().steals;
+    divisions += rt.counters().divisions;
   }
   CHECK(steals > 0);
+  CHECK(divisions > 0);
   CHECK(failed > 0);
   CHECK(seen.overtakings.load() > 0);
   CHECK(seen.reads.load() > 0);

@@ -30,6 +30,9 @@ void call(const program& p, stream& to) {
       case statement::kind::other_child:
         call(s.body, to);
         break;
+      case statement::kind::loop:
+        for (int i = 0; i < s.times; ++i) call(s.body, to);
+        break;
       case statement::kind::guarded:
         try {
           call(s.body, to);

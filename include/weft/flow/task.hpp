@@ -65,6 +65,13 @@ concept defers_specially = requires(typename Binding::kept& k, sched::closure& c
 template <class Binding>
 concept waits_for_object = requires(const typename Binding::kept& k) { Binding::object(k); };
 
+/// Whether the callable is a part of a loop that can be divided further.
+template <class F>
+inline constexpr bool divides = false;
+template <class F>
+  requires requires { F::divides; }
+inline constexpr bool divides<F> = F::divides;
+
 /// Stands in the payload for an argument whose address is among the objects.
 template <std::size_t>
 struct among_objects {};
@@ -255,7 +262,8 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
                                            (Bindings::lasting && ...),
                                            has_more ? &more_ : nullptr,
                                            part_count != 0 ? &fold_ : nullptr,
-                                           renames ? kinds_.data() : nullptr};
+                                           renames ? kinds_.data() : nullptr,
+                                           divides<F>};
 
   void* objects_[object_count != 0 ? object_count : 1];
   union {

@@ -16,6 +16,7 @@ struct counters {
   std::uint64_t dropped = 0;     ///< tasks dropped after an exception or a stop
   std::uint64_t steals = 0;      ///< closures taken by thieves
   std::uint64_t capped = 0;      ///< times fork ran tasks because the cap was reached
+  std::uint64_t divisions = 0;   ///< times a loop was divided
   std::uint64_t promotions = 0;  ///< frames that became graphs
   std::uint64_t demotions = 0;   ///< of these, how many were left to their owners again
   std::uint64_t folds = 0;       ///< contributions that were made apart and folded into their objects
@@ -41,6 +42,7 @@ struct worker_counters {
     dropped,
     steals,
     capped,
+    divisions,
     promotions,
     demotions,
     folds,
@@ -67,6 +69,7 @@ struct worker_counters {
     sum.dropped += get(dropped);
     sum.steals += get(steals);
     sum.capped += get(capped);
+    sum.divisions += get(divisions);
     sum.promotions += get(promotions);
     sum.demotions += get(demotions);
     sum.folds += get(folds);

@@ -39,6 +39,7 @@ inline void link(frame& f, closure& c) noexcept {
 inline bool seems_ready(const frame& f, const closure& c) noexcept {
   constexpr unsigned enough = 8;
   unsigned seen = 0;
+  if (c.what->part) return true;
   if (!c.what->plain) return f.first.load(base::memory_order_relaxed) == nullptr;
   // Relaxed: the owner reads links that it wrote itself.
   for (const closure* e = f.first.load(base::memory_order_relaxed); e != nullptr && seen < enough;

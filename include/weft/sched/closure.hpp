@@ -40,6 +40,7 @@ struct descriptor {
   void (*fold)(closure&, std::uint32_t part) = nullptr;
   /// For each of the objects: how to rename it for this task; or null. Null: none of them is renamed.
   const version_kind* const* kinds = nullptr;
+  bool part = false;   ///< of a loop: counts as ready wherever it stands
   bool fence = false;  ///< starts when all tasks before it in its frame have ended (fence.hpp); local
 };
 

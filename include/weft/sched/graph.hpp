@@ -171,7 +171,7 @@ class graph {
       while (e.first_part != nullptr && e.first_part->node->ran) {
         graph_part& p = *e.first_part;
         graph_node& n = *p.node;
-        const bool counts = !must_drop(n) && !n.dropped;
+        const bool apart = !n.running && !n.dropped, counts = apart && !must_drop(n);
         door.unlock();
         std::exception_ptr thrown;
         try {
@@ -185,7 +185,7 @@ class graph {
         e.first_part = p.next;
         if (e.first_part == nullptr) e.last_part = nullptr;
         if (--n.unfolded != 0) continue;
-        if (!n.dropped) {
+        if (apart) {
           door.unlock();
           n.task->what->fold(*n.task, all_parts);
           door.lock();

@@ -69,16 +69,16 @@ class graph_order final : private access_visitor {
   static void see_(access_visitor& self, const access& a) { static_cast<graph_order&>(self).add(a); }
 
   void add(const access& a) {
-    const bool apart = a.mode == access_mode::reduce && !node_->running;
+    const bool contributes = a.mode == access_mode::reduce;
     graph_entry& e = table_.at(a.object, memory_);
     if (!a.sliced) {
       add(e, a);
-      if (apart) contribute(e, a);
+      if (contributes) contribute(e, a);
       return;
     }
     // Segments are split while tasks wait for them or use them, so all that they hold may be copied. A
     // contribution to a slice is none for its segments.
-    if (apart) contribute(*make(graph_entry{}), a);
+    if (contributes) contribute(*make(graph_entry{}), a);
     if (a.begin == a.end) return;
     if (e.segments == nullptr) table_.slice(e);
     const auto split = [&e](std::size_t where) {
@@ -90,12 +90,12 @@ class graph_order final : private access_visitor {
   }
   void add(graph_entry& e, const access& a) {
     graph_node& n = *node_;
-    // A task that runs already holds no claim and contributes to the object itself: it comes first.
-    const sharing kind = a.mode == access_mode::read      ? sharing::reading
-                         : a.sliced || n.running          ? sharing::alone
-                         : a.mode == access_mode::reduce  ? sharing::contributing
-                         : a.mode == access_mode::commute ? sharing::commuting
-                                                          : sharing::alone;
+    // A task that runs already holds no claim.
+    const sharing kind = a.mode == access_mode::read                    ? sharing::reading
+                         : a.sliced                                     ? sharing::alone
+                         : a.mode == access_mode::reduce                ? sharing::contributing
+                         : a.mode == access_mode::commute && !n.running ? sharing::commuting
+                                                                        : sharing::alone;
     const bool joins = e.kind == kind && kind != sharing::alone && e.operation == a.operation;
     const bool twice = e.members != nullptr && e.members->node == &n;
     if (twice && (joins || kind == sharing::reading || e.members->next == nullptr)) {
@@ -119,7 +119,8 @@ class graph_order final : private access_visitor {
     if (e.version != nullptr && e.version->place != a.object && a.place != nullptr)
       n.redirections = make(graph_redirection{a.place, e.version, n.redirections});
   }
-  /// Notes a contribution, to be folded behind the earlier ones of the entry.
+  /// Notes a contribution, to be folded behind the earlier ones of the entry. A task that runs already makes
+  /// it to the object itself, and holds its place.
   void contribute(graph_entry& e, const access& a) {
     graph_part* const p = make(graph_part{.node = node_, .number = a.part, .entry = &e});
     (e.last_part != nullptr ? e.last_part->next : e.first_part) = p;

@@ -32,6 +32,7 @@ void resume_recorded(strand& s) noexcept;  // recording.hpp
 void count_dropped(strand& s) noexcept;    // worker.hpp
 void count_inlined(strand& s) noexcept;    // worker.hpp
 void count_capped(strand& s) noexcept;     // worker.hpp
+void count_division(strand& s) noexcept;   // worker.hpp
 
 /// The owner's answer to attention bits: lets a thief finish, takes note of what thieves report.
 /// *Returns*: whether the run of this strand is stopped.

@@ -97,7 +97,9 @@ inline findings find_ready(strand& s, pending_rights& pending) {
         wait_for(*c);
       renames = renames || (!ready && c->what->kinds != nullptr);
     }
-    if (found.large == nullptr && (seen == large_frame || !whole || (renames && in_this_frame == nullptr)))
+    // What was promoted in vain comes after the frames above it.
+    if ((found.large == nullptr || f->attempts < found.large->attempts) &&
+        (seen == large_frame || (!whole && seen != 0) || (renames && in_this_frame == nullptr)))
       found.large = f;
   }
   return found;

@@ -160,6 +160,7 @@ WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
 
 inline void count_inlined(strand& s) noexcept { s.executor->count(counter::inlined); }
 inline void count_capped(strand& s) noexcept { s.executor->count(counter::capped); }
+inline void count_division(strand& s) noexcept { s.executor->count(counter::divisions); }
 inline void count_dropped(strand& s) noexcept { s.executor->count(counter::dropped); }
 
 }  // namespace weft::sched

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSL-1.0
+// The loops with weft: with the grain of the others, and with a look at thieves in each iteration.
+#include "config.hpp"
+#include "weft_outcome.hpp"
+
+#include <weft/weft.hpp>
+
+#include <functional>
+
+namespace weft_bench {
+namespace {
+
+outcome run_with(int index, unsigned workers, long each) {
+  const problem& p = problems[index];
+  weft::runtime rt({.workers = workers});
+  rt.run([] {});
+  std::vector<unsigned> row = row_of(p);
+  weft::shared<unsigned long> sum(0ul);
+  const weft::loop_options options{.grain = static_cast<std::size_t>(each)};
+  const stopwatch clock;
+  if (p.what == shape::sum)
+    rt.run(
+        [&](weft::update<unsigned long> s) {
+          weft::fork_for(
+              options, 0, p.iterations, [](long i, auto to) { to += addend(i); },
+              weft::reduce(s, std::plus<>{}));
+        },
+        sum);
+  else
+    rt.run([&] {
+      weft::fork_for(options, 0, p.iterations, [&row, &p](long i) { row[std::size_t(i)] = iteration(p, i); });
+    });
+  const double seconds = clock.seconds();
+  return loop_outcome(p, row, sum.get(), seconds);
+}
+
+outcome run(int index, unsigned workers) { return run_with(index, workers, grain(problems[index])); }
+outcome run_each(int index, unsigned workers) { return run_with(index, workers, 1); }
+
+const registration entry("weft", run, fits_all);
+const registration each("weft-grain-1", run_each, fits_all);
+
+}  // namespace
+}  // namespace weft_bench

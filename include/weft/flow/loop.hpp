@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSL-1.0
+// fork_for: a loop as one task, which gives half of what is left away whenever thieves need work.
+#pragma once
+
+#include <weft/flow/fork.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+
+namespace weft {
+
+/// What a user may say of one loop. An aggregate for designated initialisers.
+struct loop_options {
+  const char* name = "loop";  ///< shown by reports; must outlive the loop (a string literal)
+  int priority = 0;           ///< larger is more urgent; honoured among ready tasks
+  std::size_t grain = 1;      ///< iterations between two looks at thieves, and the least that are given away
+};
+
+namespace flow {
+
+/// Whether parts of a loop with such a right can run at the same time.
+template <class Binding>
+constexpr bool parts_may_meet() noexcept {
+  if constexpr (requires { Binding::wanted; })
+    return Binding::is_weak || Binding::wanted == grade::read || Binding::wanted == grade::reduce;
+  else if constexpr (requires { typename Binding::element; })
+    return Binding::element::weak || Binding::element::held == grade::read;
+  else
+    return true;
+}
+
+/// What the task of a loop asks for where the function called asks for Parameter: a right that can be handed
+/// on, rather than the value.
+template <class Parameter, class Argument>
+constexpr auto choose_loop_parameter() {
+  using bound = binding<Parameter, Argument>;
+  if constexpr (requires { typename bound::granted; })
+    return std::type_identity<typename bound::granted>();
+  else
+    return std::type_identity<Parameter>();
+}
+template <class Parameter, class Argument>
+using loop_parameter = typename decltype(choose_loop_parameter<Parameter, Argument>())::type;
+
+/// What the function is given in one iteration for what the task of the loop holds.
+template <class Parameter, class Held>
+WEFT_ALWAYS_INLINE decltype(auto) in_iteration(Held& held) noexcept {
+  if constexpr (right_of<Held>::held == grade::none || right_of<Held>::held == grade::reduce) {
+    return std::as_const(held);
+  } else {
+    using bound = binding<Parameter, Held&>;
+    typename bound::kept kept = bound::keep(held);
+    return bound::pass(kept);
+  }
+}
+
+/// The callable of a loop's task, and of the tasks of its parts. `Divides`: into parts that may meet.
+template <class I, class F, bool Divides, class... Parameters>
+struct loop {
+  static constexpr bool divides = Divides;
+  using distance = std::make_unsigned_t<I>;
+
+  loop_options options;
+  I first, last;
+  F f;
+
+  template <class... Held>
+  void operator()(Held&&... held) {
+    static_assert(
+        std::is_invocable_v<F&, I, decltype(in_iteration<Parameters>(held))...>,
+        "weft: the function of the loop cannot be called with an index and these arguments; values arrive as "
+        "const lvalues, objects held for reading as const T&, for writing or updating as T&");
+    sched::strand& s = sched::current();
+    constexpr std::uintmax_t most = std::numeric_limits<distance>::max();
+    const auto grain = static_cast<distance>(std::clamp<std::uintmax_t>(options.grain, 1, most));
+    for (I i = first; i != last;) {
+      const auto left = static_cast<distance>(static_cast<distance>(last) - static_cast<distance>(i));
+      if (asked(s) && left > grain) return divide(s, i, left, held...);
+      for (const I stop = left > grain ? static_cast<I>(i + static_cast<I>(grain)) : last; i != stop; ++i)
+        f(I(i), in_iteration<Parameters>(held)...);
+    }
+  }
+
+  /// Forks the task. *Requires*: first < last.
+  template <class... Held>
+  static void fork(const loop_options& o, I first, I last, F f, Held&&... held) {
+    const task_options task{.name = o.name, .priority = o.priority};
+    fork_kept<true, binding<loop_parameter<Parameters, Held>, Held>...>(
+        &task, loop{o, first, last, std::move(f)},
+        binding<loop_parameter<Parameters, Held>, Held>::keep(std::forward<Held>(held))...);
+  }
+
+ private:
+  /// Whether thieves need work. *Throws*: cancelled, if the run was stopped.
+  WEFT_ALWAYS_INLINE static bool asked(sched::strand& s) {
+    [[maybe_unused]] const sched::races::unseen library;
+    if (sched::look(s)) throw cancelled();
+    return Divides && (WEFT_RACES || (s.surplus == 0 && s.wanted_surplus != 0));
+  }
+  template <class... Held>
+  WEFT_NOINLINE void divide(sched::strand& s, I i, distance left, Held&... held) {
+    const I middle = static_cast<I>(i + static_cast<I>(left / 2));
+    sched::count_division(s);
+    fork(options, i, middle, f, held...);
+    fork(options, middle, last, std::move(f), held...);
+  }
+};
+
+template <std::size_t... N, class I, class F, class... A>
+void fork_loop(std::index_sequence<N...>, const loop_options& o, I first, I last, F&& f, A&&... a) {
+  using callable = std::decay_t<F>;
+  static_assert(!signature<callable>::known || parameter_count<callable> == sizeof...(A) + 1,
+                "weft: fork_for needs exactly one argument for each parameter of the function but the index");
+  constexpr bool together =
+      (parts_may_meet<binding<typename parameter_of<callable, N + 1>::type, A>>() && ...);
+  constexpr bool weak = weak_only<binding<typename parameter_of<callable, N + 1>::type, A>...>;
+  if (first < last)
+    loop<I, callable, together && !weak, typename parameter_of<callable, N + 1>::type...>::fork(
+        o, first, last, callable(std::forward<F>(f)), std::forward<A>(a)...);
+}
+
+}  // namespace flow
+
+/// Makes a task that calls `f(i, arguments...)` for all i from `first` on that are less than `last`, in this
+/// order: the serial loop. Whenever thieves need work, the task divides what is left of it into two such
+/// tasks, unless it writes, updates or commutes on an object: then, and for weak rights alone, it stays one
+/// task. *Requires*, *Throws*: as fork; `f` and what is not an object can be copied. *Effects*: as fork of
+/// the whole loop; rights are declared once, for all iterations. f is called from several threads where parts
+/// are stolen, each with a copy of its own, which keeps what earlier iterations of its part have changed;
+/// what is not an object arrives as a const lvalue. An exception ends the loop. sync() in f waits for the
+/// children of all iterations of the part so far. *Cost*: some instructions every `grain` iterations;
+/// divisions are counted (counters::divisions). *Example*: `weft::fork_for(0, n, [](int i, weft::append out)
+/// { out.write(name(i)); }, file);` *Source*: adaptive loops of KAAPI; lazy binary splitting (Tzannes et al.,
+/// PPoPP'10), here through fork, so that order, exceptions and streams are those of tasks.
+template <std::integral I, class F, class... A>
+void fork_for(std::type_identity_t<I> first, I last, F&& f, A&&... arguments) {
+  flow::fork_loop(std::index_sequence_for<A...>{}, loop_options{}, first, last, std::forward<F>(f),
+                  std::forward<A>(arguments)...);
+}
+
+/// The same, with options: `weft::fork_for({.name = "rows", .grain = 64}, 0, n, row);`
+template <std::integral I, class F, class... A>
+void fork_for(const loop_options& options, std::type_identity_t<I> first, I last, F&& f, A&&... arguments) {
+  flow::fork_loop(std::index_sequence_for<A...>{}, options, first, last, std::forward<F>(f),
+                  std::forward<A>(arguments)...);
+}
+
+}  // namespace weft
