@@ -300,9 +300,9 @@ TEST_CASE("tasks that contribute run at the same time, deep down and before one 
         if (levels == 0) {
           for (int i = 0; i < 2; ++i)
             weft::fork(
-                [&m](weft::reduce<long, std::plus<>> r) {
+                [&m, text = std::string(100, '.')](weft::reduce<long, std::plus<>> r) {
                   m.come();
-                  r += 1L;
+                  r += static_cast<long>(text.size()) / 100;
                 },
                 to);
         } else {
