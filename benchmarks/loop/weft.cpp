@@ -22,7 +22,12 @@ outcome run_with(int index, unsigned workers, long each) {
     rt.run(
         [&](weft::update<unsigned long> s) {
           weft::fork_for(
-              options, 0, p.iterations, [](long i, auto to) { to += addend(i); },
+              options, 0, p.iterations,
+              [](weft::indices<long> part, auto to) {
+                unsigned long of_part = 0;
+                for (const long i : part) of_part += addend(i);
+                to += of_part;
+              },
               weft::reduce(s, std::plus<>{}));
         },
         sum);

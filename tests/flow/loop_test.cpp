@@ -98,6 +98,32 @@ TEST_CASE("a loop may have any type of index, and the whole range of it") {
   });
 }
 
+TEST_CASE("a function may take several indices at once") {
+  on_each_runtime([](weft::runtime& rt) {
+    weft::shared<long> sum(0L);
+    calls seen;
+    rt.run(
+        [&](weft::update<long> s) {
+          weft::fork_for(
+              {.grain = 7}, 3, 100L,
+              [&seen](weft::indices<long> part, auto to) {
+                CHECK(part.first < part.last);
+                CHECK(part.last - part.first <= 7);
+                long all = 0;
+                for (const long i : part) {
+                  seen.add(static_cast<int>(i));
+                  all += i;
+                }
+                to += all;
+              },
+              weft::reduce(s, std::plus<>{}));
+        },
+        sum);
+    CHECK(sum.get() == 99 * 50 - 3);
+    CHECK(seen.sorted() == from_to(3, 100));
+  });
+}
+
 TEST_CASE("thieves get parts of a loop") {
   for (const unsigned workers : {2u, 4u}) {
     weft::runtime rt({.workers = workers});

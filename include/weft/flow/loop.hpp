@@ -18,6 +18,29 @@ struct loop_options {
   std::size_t grain = 1;      ///< iterations between two looks at thieves, and the least that are given away
 };
 
+/// Consecutive indices [first, last) of a loop, at least one: what a function gets that declares it in place
+/// of one index, `grain` of them or fewer. *Example*: `for (const long i : part) sum += v[i];`
+template <std::integral I>
+struct indices {
+  I first, last;
+
+  class iterator {
+   public:
+    explicit iterator(I at) noexcept : at_(at) {}
+    I operator*() const noexcept { return at_; }
+    iterator& operator++() noexcept {
+      ++at_;
+      return *this;
+    }
+    bool operator==(const iterator&) const noexcept = default;
+
+   private:
+    I at_;
+  };
+  iterator begin() const noexcept { return iterator(first); }
+  iterator end() const noexcept { return iterator(last); }
+};
+
 namespace flow {
 
 /// Whether parts of a loop with such a right can run at the same time.
@@ -68,18 +91,24 @@ struct loop {
 
   template <class... Held>
   void operator()(Held&&... held) {
-    static_assert(
-        std::is_invocable_v<F&, I, decltype(in_iteration<Parameters>(held))...>,
-        "weft: the function of the loop cannot be called with an index and these arguments; values arrive as "
-        "const lvalues, objects held for reading as const T&, for writing or updating as T&");
+    constexpr bool one = std::is_invocable_v<F&, I, decltype(in_iteration<Parameters>(held))...>;
+    static_assert(one || std::is_invocable_v<F&, indices<I>, decltype(in_iteration<Parameters>(held))...>,
+                  "weft: the function of the loop cannot be called with an index (or indices, of the same "
+                  "type) and these arguments; values arrive as "
+                  "const lvalues, objects held for reading as const T&, for writing or updating as T&");
     sched::strand& s = sched::current();
     constexpr std::uintmax_t most = std::numeric_limits<distance>::max();
     const auto grain = static_cast<distance>(std::clamp<std::uintmax_t>(options.grain, 1, most));
     for (I i = first; i != last;) {
       const auto left = static_cast<distance>(static_cast<distance>(last) - static_cast<distance>(i));
       if (asked(s) && left > grain) return divide(s, i, left, held...);
-      for (const I stop = left > grain ? static_cast<I>(i + static_cast<I>(grain)) : last; i != stop; ++i)
-        f(I(i), in_iteration<Parameters>(held)...);
+      const I stop = left > grain ? static_cast<I>(i + static_cast<I>(grain)) : last;
+      if constexpr (one) {
+        for (; i != stop; ++i) f(I(i), in_iteration<Parameters>(held)...);
+      } else {
+        f(indices<I>{i, stop}, in_iteration<Parameters>(held)...);
+        i = stop;
+      }
     }
   }
 
@@ -129,11 +158,12 @@ void fork_loop(std::index_sequence<N...>, const loop_options& o, I first, I last
 /// task. *Requires*, *Throws*: as fork; `f` and what is not an object can be copied. *Effects*: as fork of
 /// the whole loop; rights are declared once, for all iterations. f is called from several threads where parts
 /// are stolen, each with a copy of its own, which keeps what earlier iterations of its part have changed;
-/// what is not an object arrives as a const lvalue. An exception ends the loop. sync() in f waits for the
-/// children of all iterations of the part so far. *Cost*: some instructions every `grain` iterations;
-/// divisions are counted (counters::divisions). *Example*: `weft::fork_for(0, n, [](int i, weft::append out)
-/// { out.write(name(i)); }, file);` *Source*: adaptive loops of KAAPI; lazy binary splitting (Tzannes et al.,
-/// PPoPP'10), here through fork, so that order, exceptions and streams are those of tasks.
+/// what is not an object arrives as a const lvalue. If it takes `indices<I>`, it is called for up to `grain`
+/// of them at once. An exception ends the loop. sync() in f waits for the children of all iterations of the
+/// part so far. *Cost*: some instructions every `grain` iterations; divisions are counted
+/// (counters::divisions). *Example*: `weft::fork_for(0, n, [](int i, weft::append out) { out.write(name(i));
+/// }, file);` *Source*: adaptive loops of KAAPI; lazy binary splitting (Tzannes et al., PPoPP'10), here
+/// through fork, so that order, exceptions and streams are those of tasks.
 template <std::integral I, class F, class... A>
 void fork_for(std::type_identity_t<I> first, I last, F&& f, A&&... arguments) {
   flow::fork_loop(std::index_sequence_for<A...>{}, loop_options{}, first, last, std::forward<F>(f),
