@@ -5,6 +5,7 @@
 #include <weft/stream/format.hpp>
 #include <weft/stream/huge_pages.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -14,17 +15,12 @@ namespace weft::stream {
 /// The segments in the order of the stream. *Thread safety*: const functions from any thread.
 class segment_map {
  public:
-  void reserve(std::size_t segments) {
-    leaves_.reserve(segments / fan_ + 1);
-    middle_.reserve(segments / fan_ + fan_ + 1);
-    top_.reserve(segments / (fan_ * fan_) + 1);
-  }
+  void reserve(std::size_t segments) { leaves_.reserve(segments / fan_ + 1); }
   /// Puts a segment behind the others. *Requires*: it has bytes, and the sum of all is below 2^63.
   void append(const segment& s) {
     const std::size_t at = count_ % fan_;
     if (at == 0) {
-      if (middle_.size() % fan_ == 0) top_.push_back(bytes_);
-      middle_.push_back(bytes_);
+      add_key_(0, bytes_);
       leaves_.emplace_back();
     }
     leaf_& leaf = leaves_.back();
@@ -49,17 +45,18 @@ class segment_map {
   }
 
   /// *Returns*: the segment that the byte at `offset` of the stream is in. *Requires*: offset < bytes().
-  /// *Cost*: binary searches without branches among every 256th start, 16 starts of every 16th, and 16
-  /// neighbours: of a million segments, memory is waited for once, by the last.
+  /// *Cost*: a look at 16 neighbours in each level of a tree: of a million segments, memory is waited for
+  /// once, in the last of five.
   std::size_t find(std::uint64_t offset) const noexcept {
-    const std::size_t group = last_not_above_(top_.data(), top_.size(), offset) * fan_;
-    const std::size_t in_group = middle_.size() - group < fan_ ? middle_.size() - group : fan_;
-    const std::size_t leaf = group + last_not_above_(middle_.data() + group, in_group, offset);
+    std::size_t at = 0;
+    for (std::size_t level = levels_.size(); level-- > 0;) {
+      const std::size_t group = at * fan_;
+      at = group + last_not_above_(levels_[level].keys.data() + group, offset);
+    }
     // The whole leaf at once, with the place that is asked for next.
-    const auto* const bytes = reinterpret_cast<const char*>(&leaves_[leaf]);
+    const auto* const bytes = reinterpret_cast<const char*>(&leaves_[at]);
     for (std::size_t i = 0; i < sizeof(leaf_); i += 64) __builtin_prefetch(bytes + i);
-    const std::size_t in_leaf = count_ - leaf * fan_ < fan_ ? count_ - leaf * fan_ : fan_;
-    return leaf * fan_ + last_not_above_(leaves_[leaf].starts, in_leaf, offset);
+    return at * fan_ + last_not_above_(leaves_[at].starts, offset);
   }
 
  private:
@@ -70,28 +67,41 @@ class segment_map {
     std::uint32_t file;
     std::uint32_t crc;
   };
+  static constexpr std::uint64_t beyond_ = UINT64_MAX;  // where there is no key, or no segment
+
   struct alignas(64) leaf_ {
-    leaf_() noexcept {}  // NOLINT(modernize-use-equals-default): that one would fill it with zeros first
+    leaf_() noexcept { std::fill(starts, starts + fan_, beyond_); }
     std::uint64_t starts[fan_];
     place_ places[fan_];
   };
+  /// The first starts of the nodes of the level below, in groups of `fan_`.
+  struct level_ {
+    std::vector<std::uint64_t> keys{};
+    std::size_t used = 0;
+  };
 
-  static std::size_t last_not_above_(const std::uint64_t* from, std::size_t count,
-                                     std::uint64_t offset) noexcept {
-    const std::uint64_t* base = from;
-    while (count > 1) {
-      const std::size_t half = count / 2;
-      // A product instead of a condition: compilers make a branch of the latter, and every second guess is
-      // wrong.
-      base += static_cast<std::size_t>(base[half] <= offset) * half;
-      count -= half;
+  /// A new node of the level below begins there.
+  void add_key_(std::size_t level, std::uint64_t start) {
+    if (level == levels_.size()) {
+      levels_.emplace_back();
+      if (level != 0 && start != 0) add_key_(level, 0);  // the first group of the level below
     }
-    return static_cast<std::size_t>(base - from);
+    if (levels_[level].used != 0 && levels_[level].used % fan_ == 0) add_key_(level + 1, start);
+    level_& l = levels_[level];
+    if (l.used % fan_ == 0) l.keys.resize(l.used + fan_, beyond_);
+    l.keys[l.used++] = start;
+  }
+  /// The last of `fan_` keys that is not above the offset. *Requires*: the first is not.
+  static std::size_t last_not_above_(const std::uint64_t* keys, std::uint64_t offset) noexcept {
+    // All of them, without a branch, in sums that need not wait for each other: faster than halving.
+    std::size_t above[4] = {};
+    for (std::size_t i = 0; i < fan_; i += 4)
+      for (std::size_t j = 0; j < 4; ++j) above[j] += offset < keys[i + j];
+    return fan_ - 1 - (above[0] + above[1] + above[2] + above[3]);
   }
 
   std::vector<leaf_, huge_page_allocator<leaf_>> leaves_;
-  std::vector<std::uint64_t> middle_;  ///< the first start of every leaf
-  std::vector<std::uint64_t> top_;     ///< every sixteenth of those
+  std::vector<level_> levels_;  ///< of the first starts of all leaves, and so on upwards to one group
   std::uint64_t bytes_ = 0;
   std::size_t count_ = 0;
 };
