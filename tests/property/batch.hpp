@@ -62,6 +62,7 @@ struct result {
     sum.renames += c.renames;
     sum.demotions += c.demotions;
     sum.capped += c.capped;
+    sum.divisions += c.divisions;
     sum.parkings += c.parkings;
     sum.suspensions += c.suspensions;
     sum.dropped += c.dropped;

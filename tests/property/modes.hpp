@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -138,6 +139,16 @@ using all =
 /// The kinds of each shape, for those who do not need the types.
 const std::vector<std::vector<kind>>& shape_kinds();
 
+/// Whether the runner can launch a loop with these rights: those that let its parts run at the same time, and
+/// one that does not. The compiler has to make a task of each.
+template <class Kinds>
+constexpr bool may_loop(const Kinds& kinds) {
+  bool shares = true;
+  for (const kind k : kinds)
+    shares = shares && !of(k).weak && (of(k).right == grade::read || of(k).right == grade::reduce);
+  return shares || (std::size(kinds) == 1 && *std::begin(kinds) == kind::update);
+}
+
 /// What a task is given: a part of what its parent holds under the name `from`, under a new name.
 struct target {
   int name;
@@ -180,6 +191,7 @@ struct step {
 struct task {
   int id = 0;
   int shape = 0;
+  int times = 0;  // iterations of a loop, each of which ends with a sync; 0: no loop
   std::vector<argument> arguments{};
   bool local = false;
   int priority = 0;

@@ -67,6 +67,7 @@ bool drop_argument(task& t, std::size_t at, std::size_t) {
   if (at == t.arguments.size()) {
     t.priority = 0;
     t.local = false;
+    t.times = 0;
     return true;
   }
   std::vector<kind> wanted;

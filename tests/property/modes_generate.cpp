@@ -163,7 +163,15 @@ class maker {
         c.priority = dice_.below(5) - 2;
         c.local = dice_.percent(25);
       }
+      const int times = 2 + dice_.below(4);
+      if (may_loop(shape_kinds()[static_cast<std::size_t>(c.shape)]) && repeated_ * times <= 8 &&
+          dice_.percent(40)) {
+        c.times = times;
+        c.local = false;
+      }
+      repeated_ *= std::max(c.times, 1);
       fill(c, std::move(inner), depth + 1);
+      repeated_ /= std::max(c.times, 1);
       t.steps.emplace_back(action::fork);
       t.steps.back().child.push_back(std::move(c));
       return;
@@ -221,7 +229,8 @@ std::vector<std::vector<kind>> list_kinds(shape_list<S...>) {
 std::size_t weight(const task& t) {
   std::size_t n = 1;
   for (const argument& a : t.arguments) n += a.targets.size();
-  n += static_cast<std::size_t>(t.local) + static_cast<std::size_t>(t.priority != 0);
+  n += static_cast<std::size_t>(t.local) + static_cast<std::size_t>(t.priority != 0) +
+       static_cast<std::size_t>(t.times);
   for (const step& s : t.steps) {
     ++n;
     for (const task& c : s.child) n += weight(c);
@@ -234,6 +243,7 @@ void print(std::ostream& out, const task& t, int depth);
 void print_fork(std::ostream& out, const task& c, int depth) {
   const std::string indent(2 * static_cast<std::size_t>(depth), ' ');
   out << indent << "fork";
+  if (c.times != 0) out << " loop of " << c.times << ", each with a sync behind it";
   if (c.local) out << " local";
   if (c.priority != 0) out << " priority " << c.priority;
   for (const argument& a : c.arguments) {

@@ -162,10 +162,10 @@ class walk {
         names[g.name] = {p.right, p.operation, p.weak, p.array, p.plain, from.begin + g.first, g.count};
       }
     const scope given = names;
-    call(c, std::move(names));
+    for (int i = 0; i < std::max(c.times, 1); ++i) call(c, names);
     for (const auto& [name, h] : given) {
       b.pending.push_back({h.begin, h.begin + h.count, h.right == grade::read});
-      if (late && h.right != grade::read) forget(h);
+      if ((late || (thrown_ && c.times != 0)) && h.right != grade::read) forget(h);
     }
   }
 

@@ -431,6 +431,10 @@ struct launcher<V, shape<K...>> {
     (b.template take<K>(i++, p), ...);
     b.run();
   }
+  static void iterate(int, machine<V>* m, const task* t, V token, parameter<V, K>... p) {
+    work(m, t, std::move(token), static_cast<parameter<V, K>>(p)...);
+    weft::sync();
+  }
   static void launch(body<V>& b, const task& c) { hand(b, c, std::make_index_sequence<sizeof...(K)>{}); }
   template <std::size_t... I>
   static void hand(body<V>& b, const task& c, std::index_sequence<I...>) {
@@ -452,6 +456,10 @@ struct launcher<V, shape<K...>> {
   static void fork(body<V>& b, const task& c, auto... arguments) {
     machine<V>* const m = &b.engine();
     const V token(static_cast<std::uint64_t>(c.id));
+    if constexpr (may_loop(shape<K...>::kinds))
+      if (c.times != 0)
+        return weft::fork_for({.name = "property", .priority = c.priority}, 0, c.times, iterate, m, &c, token,
+                              std::move(arguments)...);
     if (c.local || c.priority != 0)
       weft::fork({.name = "property", .priority = c.priority, .local = c.local}, work, m, &c, token,
                  std::move(arguments)...);

@@ -66,6 +66,7 @@ TEST_CASE("random programs over all access modes give what the serial program gi
   print("renames", r.sum.renames);
   print("demotions", r.sum.demotions);
   print("capped", r.sum.capped);
+  print("divisions of loops", r.sum.divisions);
   print("parkings", r.sum.parkings);
   print("suspensions", r.sum.suspensions);
   print("dropped", r.sum.dropped);
@@ -80,6 +81,7 @@ TEST_CASE("random programs over all access modes give what the serial program gi
   CHECK(r.sum.replayed > 0);
   CHECK(r.sum.renames > 0);
   CHECK(r.sum.capped > 0);
+  CHECK(r.sum.divisions > 0);
   CHECK(r.sum.parkings > 0);
   CHECK(r.sum.suspensions > 0);
   CHECK(r.sum.dropped > 0);
