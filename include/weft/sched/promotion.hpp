@@ -36,10 +36,7 @@ inline int inherited_priority(strand& s, const frame& f) noexcept {
 
 /// Makes a frame's graph, if there is more than one thing to do in it. *Requires*: alone inside the strand.
 inline bool worker::promote(strand& s, frame& f) noexcept {
-  // A frame without parallelism in sight is left to its owner, who is faster alone and stands still
-  // meanwhile: thieves look again when that has become a small part of its time, and each time twice as far.
-  constexpr unsigned share = 16, most = 14;
-  const auto start = deadline::clock::now();
+  constexpr unsigned most = 14;
   if (s.left_alone.covers(*f.parent)) {
     look_again_at(s.left_alone.last());
     return false;
@@ -69,8 +66,6 @@ inline bool worker::promote(strand& s, frame& f) noexcept {
   }
   if (g != nullptr) home_->put_graph(*g);
   if (f.attempts < most) ++f.attempts;
-  const auto end = deadline::clock::now();
-  s.left_alone.begin(*f.parent, end + share * (end - start));
   return false;
 }
 

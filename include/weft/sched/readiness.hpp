@@ -36,19 +36,19 @@ struct findings {
   bool left_alone = false;
 };
 
-/// Finds a ready closure, oldest frame first (innermost first, where the strand says so), and a frame that
-/// should be promoted: a large one, or one with rights beyond whole objects. *Requires*: the caller is alone
-/// inside the strand. *Throws*: std::bad_alloc. *Cost*: linear in the closures met, at most large_frame for
-/// each frame. *Source*: the steal of KAAPI (Gautier, Besseron, Pigeon, PASCO'07, section 3.3), from a moving
-/// start.
-inline findings find_ready(strand& s, pending_rights& pending) {
+/// Finds a ready closure, from a frame on, oldest first (innermost first, where the strand says so), and a
+/// frame that should be promoted: a large one, or one with rights beyond whole objects. *Requires*: the
+/// caller is alone inside the strand. *Throws*: std::bad_alloc. *Cost*: linear in the closures met, at most
+/// large_frame for each frame. *Source*: the steal of KAAPI (Gautier, Besseron, Pigeon, PASCO'07,
+/// section 3.3), from a moving start.
+inline findings find_ready(strand& s, pending_rights& pending, frame* from) {
   using namespace base;
   findings found;
   const bool running = s.status.load(memory_order_relaxed) == strand_status::running;  // ordered by the door
   const bool earliest = s.earliest_first.load(memory_order_relaxed);                   // a hint
   // Acquire, here and below, pairs with the owner's release stores that publish frames and closures.
-  for (frame* f = s.root.child.load(memory_order_acquire);
-       f != nullptr && (found.ready == nullptr || earliest); f = f->child.load(memory_order_acquire)) {
+  for (frame* f = from; f != nullptr && (found.ready == nullptr || earliest);
+       f = f->child.load(memory_order_acquire)) {
     // Acquire pairs with the end of an earlier graph of this frame (next_promoted).
     if (f->flags.load(memory_order_acquire) != 0) continue;
     if (running && s.left_alone.covers(*f->parent)) {
@@ -97,12 +97,16 @@ inline findings find_ready(strand& s, pending_rights& pending) {
         wait_for(*c);
       renames = renames || (!ready && c->what->kinds != nullptr);
     }
-    // What was promoted in vain comes after the frames above it.
-    if ((found.large == nullptr || f->attempts < found.large->attempts) &&
+    if (found.large == nullptr &&
         (seen == large_frame || (!whole && seen != 0) || (renames && in_this_frame == nullptr)))
       found.large = f;
   }
   return found;
+}
+
+/// The same in all frames.
+inline findings find_ready(strand& s, pending_rights& pending) {
+  return find_ready(s, pending, s.root.child.load(base::memory_order_acquire));  // see above
 }
 
 }  // namespace weft::sched

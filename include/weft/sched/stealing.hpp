@@ -96,16 +96,42 @@ inline strand* worker::steal_from_running(strand& s) {
   return got;
 }
 
+/// Finds a ready closure, or promotes a frame with more than one thing to do. *Requires*: alone inside the
+/// strand. *Returns*: what was found last; `large`: that was promoted.
+inline findings worker::look_into(strand& s) noexcept {
+  // Frames without parallelism in sight are left to their owner, who is faster alone and stands still
+  // meanwhile: thieves look again when that has become a small part of its time, and each time twice as far.
+  constexpr unsigned share = 16;
+  deadline::clock::time_point start{};
+  const frame* in_vain = nullptr;
+  findings found;
+  frame* from = s.root.child.load(base::memory_order_acquire);  // as in find_ready
+  do {
+    try {
+      found = find_ready(s, rights_, from);
+    } catch (const std::bad_alloc&) {  // no memory to search: nothing found
+      found = {};
+    }
+    if (found.left_alone) look_again_at(s.left_alone.last());
+    if (found.large == nullptr) break;
+    if (in_vain == nullptr) start = deadline::clock::now();
+    if (promote(s, *found.large)) return found;
+    if (in_vain == nullptr) in_vain = found.large;
+    from = std::exchange(found.large, nullptr)->child.load(base::memory_order_acquire);
+  } while (found.ready == nullptr);
+  if (in_vain != nullptr) {
+    const auto end = deadline::clock::now();
+    s.left_alone.begin(*in_vain->parent, end + share * (end - start));
+  }
+  return found;
+}
+
 /// Takes a ready closure out. *Requires*: alone inside the strand.
 inline strand* worker::take_from(strand& s) noexcept {
   strand* const thief = spare();
-  findings found;
-  try {
-    if (thief != nullptr) found = find_ready(s, rights_);
-  } catch (const std::bad_alloc&) {  // no memory to search: nothing found
-  }
-  if (found.left_alone) look_again_at(s.left_alone.last());
-  if (found.large != nullptr && promote(s, *found.large)) return draw_from_graphs(s, true);
+  if (thief == nullptr) return nullptr;
+  const findings found = look_into(s);
+  if (found.large != nullptr) return draw_from_graphs(s, true);
   closure* const c = found.ready;
   if (c == nullptr) return nullptr;
   spare_ = nullptr;

@@ -84,6 +84,7 @@ class worker {
   strand* draw_from_graphs(strand& s, bool running) noexcept;
   void look_again_at(deadline::clock::time_point t) noexcept;
   strand* draw_from(graph& g, strand& s) noexcept;
+  findings look_into(strand& s) noexcept;
   bool promote(strand& s, frame& f) noexcept;
 
   strand* find_work();
