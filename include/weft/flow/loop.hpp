@@ -15,7 +15,7 @@ namespace weft {
 struct loop_options {
   const char* name = "loop";  ///< shown by reports; must outlive the loop (a string literal)
   int priority = 0;           ///< larger is more urgent; honoured among ready tasks
-  std::size_t grain = 1;      ///< iterations between two looks at thieves, and the least that are given away
+  std::size_t grain = 1;      ///< iterations between two looks at thieves; so few are not divided
 };
 
 /// Consecutive indices [first, last) of a loop, at least one: what a function gets that declares it in place
