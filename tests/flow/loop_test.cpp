@@ -85,10 +85,12 @@ TEST_CASE("a loop may have any type of index, and the whole range of it") {
                    [&](std::uint8_t) { ++count; });
     weft::fork_for(std::numeric_limits<std::uint64_t>::max() - 10, std::numeric_limits<std::uint64_t>::max(),
                    [&](std::uint64_t) { ++count; });
-    weft::fork_for(5, 5, [&](int) { ++count; });
+    weft::fork_for({.grain = 3'000'000'000}, std::numeric_limits<int>::min(),
+                   std::numeric_limits<int>::min() + 5, [&](int) { ++count; });
+    weft::fork_for({}, 5, 5, [&](int) { ++count; });
     weft::fork_for(5, -5, [&](int) { ++count; });
     weft::sync();
-    CHECK(count == 255 + 5 + 10);
+    CHECK(count == 255 + 5 + 10 + 5);
     count = 0;
     // Far too many to be run: the exception ends them.
     weft::fork_for(std::numeric_limits<long>::min(), std::numeric_limits<long>::max(), [&](long i) {

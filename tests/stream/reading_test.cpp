@@ -506,3 +506,23 @@ TEST_CASE("a recorded graph may read") {
   CHECK(wrong.load() == 0);
   file.close();
 }
+
+TEST_CASE("a loop that reads a stream stays one task, at one position") {
+  const weft_test::scratch dir;
+  for (const unsigned workers : {1u, 4u}) {
+    weft::runtime rt({.workers = workers});
+    append_file out(dir / "out", {.overwrite = true, .readable = true});
+    rt.run([](append to) { to.write("0123456789"); }, out);
+    std::string text(10, '?');
+    rt.run(
+        [&text](stream_reader in) {
+          weft::fork_for(
+              std::size_t{0}, text.size(),
+              [&text](std::size_t i, stream_reader own) { text[i] = read_on(own, 1).at(0); }, in);
+        },
+        out);
+    CHECK(text == "0123456789");
+    CHECK(rt.counters().divisions == 0);
+    out.close();
+  }
+}

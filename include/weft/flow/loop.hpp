@@ -46,7 +46,9 @@ namespace flow {
 /// Whether parts of a loop with such a right can run at the same time.
 template <class Binding>
 constexpr bool parts_may_meet() noexcept {
-  if constexpr (requires { Binding::wanted; })
+  if constexpr (requires { Binding::parts_meet; })
+    return Binding::parts_meet;
+  else if constexpr (requires { Binding::wanted; })
     return Binding::is_weak || Binding::wanted == grade::read || Binding::wanted == grade::reduce;
   else if constexpr (requires { typename Binding::element; })
     return Binding::element::weak || Binding::element::held == grade::read;
@@ -98,11 +100,12 @@ struct loop {
                   "const lvalues, objects held for reading as const T&, for writing or updating as T&");
     sched::strand& s = sched::current();
     constexpr std::uintmax_t most = std::numeric_limits<distance>::max();
-    const auto grain = static_cast<distance>(std::clamp<std::uintmax_t>(options.grain, 1, most));
+    const std::size_t each = WEFT_RACES ? 1 : options.grain;
+    const auto grain = static_cast<distance>(std::clamp<std::uintmax_t>(each, 1, most));
     for (I i = first; i != last;) {
       const auto left = static_cast<distance>(static_cast<distance>(last) - static_cast<distance>(i));
       if (asked(s) && left > grain) return divide(s, i, left, held...);
-      const I stop = left > grain ? static_cast<I>(i + static_cast<I>(grain)) : last;
+      const I stop = left > grain ? static_cast<I>(static_cast<distance>(i) + grain) : last;
       if constexpr (one) {
         for (; i != stop; ++i) f(I(i), in_iteration<Parameters>(held)...);
       } else {
@@ -153,18 +156,20 @@ void fork_loop(std::index_sequence<N...>, const loop_options& o, I first, I last
 }  // namespace flow
 
 /// Makes a task that calls `f(i, arguments...)` for all i from `first` on that are less than `last`, in this
-/// order: the serial loop. Whenever thieves need work, the task divides what is left of it into two such
-/// tasks, unless it writes, updates or commutes on an object: then, and for weak rights alone, it stays one
-/// task. *Requires*, *Throws*: as fork; `f` and what is not an object can be copied. *Effects*: as fork of
-/// the whole loop; rights are declared once, for all iterations. f is called from several threads where parts
-/// are stolen, each with a copy of its own, which keeps what earlier iterations of its part have changed;
-/// what is not an object arrives as a const lvalue. If it takes `indices<I>`, it is called for up to `grain`
-/// of them at once. An exception ends the loop. sync() in f waits for the children of all iterations of the
-/// part so far. *Cost*: some instructions every `grain` iterations; divisions are counted
-/// (counters::divisions). *Example*: `weft::fork_for(0, n, [](int i, weft::append out) { out.write(name(i));
+/// order: the serial loop. Whenever its worker has nothing else that thieves could take, the task divides
+/// what is left of it into two such tasks, unless it writes, updates or commutes on an object, or reads a
+/// stream: then, and for weak rights alone, it stays one task. *Requires*, *Throws*: as fork; `f` and what is
+/// not an object can be copied. *Effects*: as fork of the whole loop; rights are declared once, for all
+/// iterations. f is called from several threads where parts are stolen, each with a copy of its own, which
+/// keeps what earlier iterations of its part have changed; what is not an object arrives as a const lvalue.
+/// If it takes `indices<I>`, it is called for up to `grain` of them at once. An exception ends the loop.
+/// sync() in f waits for the children of all iterations of the part so far. *Cost*: some instructions every
+/// `grain` iterations; divisions are counted (counters::divisions). *Example*: `weft::fork_for(0, n, [](int
+/// i, weft::append out) { out.write(name(i));
 /// }, file);` *Source*: adaptive loops of KAAPI; lazy binary splitting (Tzannes et al., PPoPP'10), here
 /// through fork, so that order, exceptions and streams are those of tasks.
 template <std::integral I, class F, class... A>
+  requires(!std::integral<std::remove_cvref_t<F>>)
 void fork_for(std::type_identity_t<I> first, I last, F&& f, A&&... arguments) {
   flow::fork_loop(std::index_sequence_for<A...>{}, loop_options{}, first, last, std::forward<F>(f),
                   std::forward<A>(arguments)...);

@@ -37,10 +37,6 @@ inline int inherited_priority(strand& s, const frame& f) noexcept {
 /// Makes a frame's graph, if there is more than one thing to do in it. *Requires*: alone inside the strand.
 inline bool worker::promote(strand& s, frame& f) noexcept {
   constexpr unsigned most = 14;
-  if (s.left_alone.covers(*f.parent)) {
-    look_again_at(s.left_alone.last());
-    return false;
-  }
   // The owner may have moved on since the frame was searched, to an exception that stands at this place.
   closure* const from = f.current.load(base::memory_order_acquire);
   if (from != nullptr && from->state.load(base::memory_order_acquire) == closure_state::failed) return false;

@@ -102,7 +102,7 @@ inline findings worker::look_into(strand& s) noexcept {
   // Frames without parallelism in sight are left to their owner, who is faster alone and stands still
   // meanwhile: thieves look again when that has become a small part of its time, and each time twice as far.
   constexpr unsigned share = 16;
-  deadline::clock::time_point start{};
+  deadline::clock::time_point start{}, until{};
   const frame* in_vain = nullptr;
   findings found;
   frame* from = s.root.child.load(base::memory_order_acquire);  // as in find_ready
@@ -112,7 +112,9 @@ inline findings worker::look_into(strand& s) noexcept {
     } catch (const std::bad_alloc&) {  // no memory to search: nothing found
       found = {};
     }
-    if (found.left_alone) look_again_at(s.left_alone.last());
+    const bool rests = found.large != nullptr && s.left_alone.covers(*found.large->parent);
+    if (rests) found.large = nullptr;
+    if (rests || found.left_alone) look_again_at(until = s.left_alone.last());
     if (found.large == nullptr) break;
     if (in_vain == nullptr) start = deadline::clock::now();
     if (promote(s, *found.large)) return found;
@@ -121,7 +123,7 @@ inline findings worker::look_into(strand& s) noexcept {
   } while (found.ready == nullptr);
   if (in_vain != nullptr) {
     const auto end = deadline::clock::now();
-    s.left_alone.begin(*in_vain->parent, end + share * (end - start));
+    s.left_alone.begin(*in_vain->parent, std::max(until, end + share * (end - start)));
   }
   return found;
 }

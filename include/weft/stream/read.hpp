@@ -180,6 +180,7 @@ struct reading_binding {
   static constexpr bool access = false, strong = true, weak = false, more = false, plain = true,
                         lasting = true;
   static constexpr std::uint32_t parts = 0;
+  static constexpr bool parts_meet = false;  // iterations of a loop go on at one position
   using kept = stream::reading_seat;
   static constexpr access_mode mode = access_mode::read;
 
