@@ -33,11 +33,11 @@ expect 1 "complete   no" show unfinished
 expect 1 "bytes      13" show unfinished
 expect 1 "do not match their checksum" show damaged
 expect 1 "bytes      13" show log
-expect 1 "nothing vouches for the bytes of 'alone.part'" show alone
+expect 1 "nothing vouches for the bytes of 'alone.weft-part'" show alone
 expect 1 "there is no stream 'absent'" show absent
 expect 0 "25 bytes in 3 segments: every checksum is right" verify finished
 expect 0 "which has no checksums" verify plain
-expect 1 "the bytes from offset 4103 to 4115 of 'damaged.0' (of the stream: from 13)" verify damaged
+expect 1 "the bytes from offset 4103 to 4115 of 'damaged.weft-" verify damaged
 expect 1 "is not finished" verify unfinished
 expect 3 "No such file or directory" verify absent
 expect 0 "25 bytes written to 'out'" export finished out

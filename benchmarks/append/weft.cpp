@@ -280,13 +280,10 @@ std::string index_of_segments() {
   namespace stream = weft::stream;
   const std::string path = scratch.file("keep-segments");
   if (std::filesystem::exists(path)) return path;
-  stream::segment_index index(stream::part_name(path), true);
+  stream::reservation reserved = stream::reservation::to_write(path, true);
+  stream::segment_index index(reserved.part(), reserved.salt(), reserved.in());
   for (unsigned f = 0; f < segment_files; ++f) {
-    const std::string name = stream::data_name(path, f);
-    {
-      weft::io::file header = weft::io::file::create_locked(name, true);
-      stream::write_data_header(header, index.salt(), f);
-    }
+    const std::string name = reserved.make_data_file(f).path();
     buffered_file out(name, O_WRONLY | O_APPEND);
     for (long i = f; i < segment_count; i += segment_files) {
       const auto text = segment_text(i);
@@ -301,7 +298,7 @@ std::string index_of_segments() {
               segment_length, weft::io::crc32c(text.data(), text.size()));
   }
   index.finish(false);
-  std::filesystem::rename(stream::part_name(path), path);
+  reserved.publish(false);
   return path;
 }
 

@@ -195,13 +195,9 @@ void run(const settings& s) {
     weft::append_sink sink(1);
     compress_into(sink, j);
   } else {
+    // Nobody wants the beginning of a compressed file: without commits it goes with the handle.
     weft::append_file file(s.output, {.overwrite = s.overwrite, .commit_every = 0});
-    try {
-      compress_into(file, j);
-    } catch (...) {
-      std::remove((s.output + ".part").c_str());  // nobody wants the beginning of a compressed file
-      throw;
-    }
+    compress_into(file, j);
   }
 }
 

@@ -173,15 +173,15 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   const std::string path = here / "s";
   if ((flags & plain) != 0) {
     if ((flags & right_sums) != 0) correct_log(first, second);
-    weft_test::spill(path + ".log", first);
-    weft_test::spill(path + ".part", second);
+    weft_test::spill(weft::stream::log_name(path), first);
+    weft_test::spill(weft::stream::part_name(path), second);
   } else {
     const std::uint64_t salt = first.size() < slot_size ? 0 : get<std::uint64_t>(bytes_of(first) + 8);
     const std::string files[2] = {((flags & raw_data) != 0 ? "" : header_of(salt, 0)) + second,
                                   header_of(salt, 1) + rest};
     if ((flags & right_sums) != 0) correct_index(first, files, (flags & right_totals) != 0);
-    weft_test::spill((flags & finished) != 0 ? path : path + ".part", first);
-    for (std::uint32_t i = 0; i < 2; ++i) weft_test::spill(data_name(path, i), files[i]);
+    weft_test::spill((flags & finished) != 0 ? path : weft::stream::part_name(path), first);
+    for (std::uint32_t i = 0; i < 2; ++i) weft_test::spill(data_name(path, salt, i), files[i]);
   }
   try_stream(path, (flags & overwrite) != 0);
   for (const auto& each : std::filesystem::directory_iterator(here.path()))

@@ -3,7 +3,7 @@
 #include "support/catch.hpp"
 #include "support/scratch.hpp"
 
-#include <weft/io/file.hpp>
+#include <weft/io/directory.hpp>
 
 #include <sys/syscall.h>
 
@@ -167,10 +167,10 @@ TEST_CASE("a failed synchronisation is reported, of files and of directories") {
   kernel = {.error = EIO, .failed_syncs = 1};
   CHECK_THROWS_AS(f.sync(), std::system_error);
   kernel = {.error = EIO, .failed_syncs = 1};
-  CHECK_THROWS_AS(weft::io::rename_durably(here / "f", here / "g", false), std::system_error);
+  CHECK_THROWS_AS(weft::io::directory(here / "f").sync(), std::system_error);
   kernel = {.error = EINTR, .failed_syncs = 2};
   f.sync();
   kernel = {.error = EINVAL, .failed_syncs = 1};  // a file system that cannot synchronise directories
-  weft::io::sync_directory_of(here / "g");
+  weft::io::directory(here / "f").sync();
   kernel = {};
 }

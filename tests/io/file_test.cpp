@@ -6,19 +6,28 @@
 #include "support/scratch.hpp"
 
 #include <weft/io/background_sync.hpp>
+#include <weft/io/directory.hpp>
 #include <weft/io/file.hpp>
 #include <weft/io/journal.hpp>
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <string>
 #include <system_error>
 #include <vector>
 
 using weft::io::background_sync;
+using weft::io::directory;
 using weft::io::file;
+using weft::io::unnamed_file;
 using weft_test::contains;
 using weft_test::scratch;
 using weft_test::slurp;
@@ -154,55 +163,136 @@ TEST_CASE("room is reserved without a change of size") {
 
 TEST_CASE("a final name is given once, or over another if asked") {
   const scratch here;
+  const directory in(here / "new");
   spill(here / "new", "new");
   spill(here / "old", "old");
-  const auto refused = failure([&] { weft::io::rename_durably(here / "new", here / "old", false); });
+  const auto refused = failure([&] { in.rename("new", "old", false); });
   CHECK(refused.code() == std::errc::file_exists);
   CHECK_THAT(refused.what(), contains("cannot rename '" + here / "new" + "' to '" + here / "old" + "'"));
   CHECK(slurp(here / "old") == "old");
   CHECK(slurp(here / "new") == "new");
-  weft::io::rename_durably(here / "new", here / "old", true);
+  in.rename("new", "old", true);
   CHECK(slurp(here / "old") == "new");
-  CHECK_FALSE(weft::io::exists(here / "new"));
-  weft::io::rename_durably(here / "old", here / "fresh", false);
+  CHECK_FALSE(in.has("new"));
+  in.rename("old", "fresh", false);
   CHECK(slurp(here / "fresh") == "new");
-  CHECK_THROWS_AS(weft::io::rename_durably(here / "absent", here / "fresh", true), std::system_error);
+  CHECK_THROWS_AS(in.rename("absent", "fresh", true), std::system_error);
 }
 
-TEST_CASE("names: asking, removing, making durable") {
+TEST_CASE("names: asking, listing, removing, making durable") {
   const scratch here;
+  const directory in(here / "a");
   spill(here / "a", "");
-  CHECK(weft::io::exists(here / "a"));
-  CHECK_FALSE(weft::io::exists(here / "a/b"));
-  weft::io::remove_if_exists(here / "a");
-  weft::io::remove_if_exists(here / "a");
-  CHECK_FALSE(weft::io::exists(here / "a"));
-  CHECK_THROWS_AS(weft::io::remove_if_exists(here.path().string()), std::system_error);
-  weft::io::sync_directory_of(here / "a");
-  weft::io::sync_directory_of("a");
-  weft::io::sync_directory_of("/a");
-  CHECK_THROWS_AS(weft::io::sync_directory_of(here / "no/a"), std::system_error);
+  spill(here / "ab", "");
+  CHECK(in.has("a"));
+  CHECK(in.names_with("a").size() == 2);
+  CHECK(in.names_with("b").empty());
+  in.remove("a");
+  in.remove("a");
+  CHECK_FALSE(in.has("a"));
+  std::filesystem::create_directory(here / "d");
+  CHECK_THROWS_AS(in.remove("d"), std::system_error);
+  in.sync();
+  directory("a").sync();
+  directory("/a").sync();
+  CHECK(directory("/a").path_of("b") == "/b");
+  CHECK(directory("a").path_of("b") == "b");
+  CHECK_THROWS_AS(directory(here / "no/a"), std::system_error);
+  CHECK(directory::name_in("/x/y") == "y");
+  for (const char* const none : {"", "/", "x/", ".", "x/.."})
+    CHECK(failure([&] { directory::name_in(none); }).code() == std::errc::is_a_directory);
 }
 
-TEST_CASE("a file that somebody writes is not emptied") {
+TEST_CASE("names are those of the directory that was opened, wherever that is now") {
   const scratch here;
-  file first = file::create_locked(here / "l", false);
-  first.write_at("mine", 4, 0);
-  CHECK(failure([&] { file::create_locked(here / "l", true); }).code() == std::errc::device_or_resource_busy);
-  CHECK(slurp(here / "l") == "mine");
-  file second = file::open_write(here / "l");
-  CHECK_FALSE(second.try_lock());
-  first.close();
-  CHECK(second.try_lock());
-  second.close();
-  const file third = file::create_locked(here / "l", true);
-  CHECK(third.size() == 0);
-  CHECK(failure([&] { file::create_locked(here / "l", false); }).code() == std::errc::file_exists);
+  std::filesystem::create_directory(here / "d");
+  const directory in(here / "d/f");
+  std::filesystem::rename(here / "d", here / "e");
+  std::filesystem::create_directory(here / "d");
+  in.create("f", 0666);
+  CHECK(std::filesystem::exists(here / "e/f"));
+  CHECK_FALSE(std::filesystem::exists(here / "d/f"));
+}
+
+TEST_CASE("links are not followed, and nothing but ordinary files is opened") {
+  const scratch here;
+  const directory in(here / "x");
+  spill(here / "victim", "precious");
+  std::filesystem::create_symlink(here / "victim", here / "link");
+  std::filesystem::create_symlink(here / "nowhere", here / "dangling");
+  std::filesystem::create_directory(here / "folder");
+  REQUIRE(mkfifo((here / "pipe").c_str(), 0600) == 0);
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  (here / "socket").copy(address.sun_path, sizeof address.sun_path - 1);
+  REQUIRE(::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  ::close(socket);
+  for (const char* const name : {"link", "dangling", "folder", "pipe", "socket"}) {
+    INFO(name);
+    CHECK_THROWS_AS(in.open(name, O_RDONLY), weft::error);
+    CHECK_THROWS_AS(in.open_if_exists(name, O_RDWR), weft::error);
+    CHECK(failure([&] { in.create(name, 0666); }).code() == std::errc::file_exists);
+    unnamed_file file(in, "x", 0666);
+    CHECK_FALSE(file.publish_if_free(name));
+    CHECK(in.has(name));
+  }
+  CHECK(slurp(here / "victim") == "precious");
+  CHECK_FALSE(in.open_if_exists("absent", O_RDONLY));
+  CHECK(failure([&] { in.open("absent", O_RDONLY); }).code() == std::errc::no_such_file_or_directory);
+}
+
+TEST_CASE("a file without a name gets one, or leaves nothing") {
+  const scratch here;
+  const directory in(here / "x");
+  {
+    unnamed_file lost(in, "x", 0666);
+    lost.content().write_at("lost", 4, 0);
+  }
+  CHECK(std::filesystem::is_empty(here.path()));
+  unnamed_file first(in, "x", 0640);
+  first.content().write_at("first", 5, 0);
+  CHECK(first.publish("x", false).path() == here / "x");
+  CHECK(slurp(here / "x") == "first");
+  unnamed_file second(in, "x", 0640);
+  second.content().write_at("second", 6, 0);
+  CHECK(failure([&] { second.publish("x", false); }).code() == std::errc::file_exists);
+  CHECK_FALSE(second.publish_if_free("x"));
+  CHECK(slurp(here / "x") == "first");
+  const file published = second.publish("x", true);
+  CHECK(slurp(here / "x") == "second");
+  CHECK(in.is(published, "x"));
+  file kept = unnamed_file(in, "x", 0600).keep_unnamed();
+  kept.write_at("kept", 4, 0);
+  CHECK(kept.size() == 4);
+  CHECK(in.names_with("").size() == 3);  // and . and ..
+}
+
+TEST_CASE("a file takes over who may access another one") {
+  const scratch here;
+  file model = file::create(here / "model", false);
+  file other = file::create(here / "other", false, 0600);
+  for (const mode_t mode : {0640, 0444, 0777, 0600}) {
+    REQUIRE(fchmod(model.descriptor(), mode) == 0);
+    other.share_access_of(model.about());
+    CHECK((other.about().st_mode & 07777) == mode);
+  }
+  REQUIRE(fchmod(model.descriptor(), 06755) == 0);
+  other.share_access_of(model.about());
+  CHECK((other.about().st_mode & 07777) == 0755);  // other bytes are not to be run as somebody else
+  if (geteuid() == 0) {
+    REQUIRE(fchown(model.descriptor(), 1234, 4321) == 0);
+    other.share_access_of(model.about());
+    CHECK(other.about().st_uid == 1234);
+    CHECK(other.about().st_gid == 4321);
+  }
 }
 
 TEST_CASE("a journal has zeros ahead of its records once one was durable, until it is cut") {
   const scratch here;
-  weft::io::journal j(here / "j", false);
+  const directory in(here / "j");
+  file f = in.create("j", 0666);
+  weft::io::journal j(f, in);
   j.put("abcd", 4, 0);
   CHECK(slurp(here / "j") == "abcd");
   j.make_durable();
@@ -219,7 +309,6 @@ TEST_CASE("a journal has zeros ahead of its records once one was durable, until 
   }
   j.make_durable();
   j.cut(all.size());
-  j.close();
   CHECK(slurp(here / "j") == all);
 }
 

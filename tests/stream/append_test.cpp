@@ -72,13 +72,13 @@ TEST_CASE("a plain file gets its name when it is complete") {
   const weft_test::scratch dir;
   weft::runtime rt({.workers = 4});
   append_file file(dir / "out");
-  CHECK(exists(dir / "out.part"));
+  CHECK(exists(dir / "out.weft-part"));
   rt.run(leaves, 0, 1000, file);
   CHECK_FALSE(exists(dir / "out"));
   file.close();
   CHECK(weft_test::slurp(dir / "out") == numbers(0, 1000));
-  CHECK_FALSE(exists(dir / "out.part"));
-  CHECK_FALSE(exists(dir / "out.log"));
+  CHECK_FALSE(exists(dir / "out.weft-part"));
+  CHECK_FALSE(exists(dir / "out.weft-log"));
   file.close();  // does nothing
   CHECK_THROWS_WITH(file.write("more"), Catch::Contains("is closed"));
 }
@@ -110,7 +110,7 @@ TEST_CASE("an existing file is replaced only if that was asked for, and only by 
 }
 
 TEST_CASE("a directory that cannot be written is reported with the path") {
-  CHECK_THROWS_WITH(append_file("/proc/nowhere/out"), Catch::Contains("/proc/nowhere/out.part"));
+  CHECK_THROWS_WITH(append_file("/proc/nowhere/out"), Catch::Contains("/proc/nowhere/"));
   CHECK_THROWS_AS(append_file("/tmp/x", {.buffer = 1}), weft::option_error);
 }
 

@@ -22,6 +22,7 @@ using weft::seek_from;
 using weft::stream::commit;
 using weft::stream::commit_log;
 using weft_test::contains;
+using weft_test::log_writer;
 using weft_test::scratch;
 using weft_test::slurp;
 using weft_test::spill;
@@ -57,6 +58,13 @@ std::string refusal(const std::function<void()>& f) {
   return "nothing";
 }
 
+std::vector<commit> all_valid(const std::string& log) {
+  return commit_log::all_valid(weft::io::file::open_read(log));
+}
+std::ptrdiff_t files_in(const scratch& here) {
+  return std::distance(std::filesystem::directory_iterator(here.path()), {});
+}
+
 /// Nine segments in three data files, some of them neighbours, some behind gaps, with commits between.
 stream_writer small_stream(const std::string& name) {
   stream_writer w(name, 3);
@@ -77,55 +85,67 @@ TEST_CASE("a commit log says what was noted") {
   const scratch here;
   std::vector<commit> expected;
   {
-    commit_log log(here / "log", false);
-    CHECK(log.path() == here / "log");
-    CHECK_FALSE(commit_log::last_valid(here / "log"));
+    log_writer log(here / "log");
+    CHECK(all_valid(here / "log").empty());
     weft::io::file part = weft::io::file::create(here / "part", false);
     for (std::uint32_t i = 0; i < 5000; ++i) {
       expected.push_back({.frontier = i * 1000u, .crc = i * 77, .durable = i % 500 == 3});
-      log.note(expected.back().frontier, expected.back().crc, expected.back().durable ? &part : nullptr);
+      log->note(expected.back().frontier, expected.back().crc, expected.back().durable ? &part : nullptr);
     }
-    CHECK_THROWS_AS(commit_log(here / "log", true), std::system_error);
   }
-  CHECK_THROWS_AS(commit_log(here / "log", false), std::system_error);
-  CHECK(commit_log::last_valid(here / "log") == expected.back());
-  CHECK(commit_log::all_valid(weft::io::file::open_read(here / "log")) == expected);
-  CHECK_FALSE(commit_log::last_valid(here / "nowhere"));
-  commit_log again(here / "log", true);
-  CHECK_FALSE(commit_log::last_valid(here / "log"));
+  CHECK(all_valid(here / "log") == expected);
+}
+
+TEST_CASE("the head of a log is whole or none") {
+  const scratch here(weft_test::medium::memory);
+  const weft::stream::log_head head{.salt = 5, .part_inode = 6, .part_birth = 7, .replaced = 8};
+  weft::io::file log = weft::io::file::create(here / "log", false);
+  CHECK_FALSE(weft::stream::log_head::read(log));
+  head.write_to(log);
+  CHECK(weft::stream::log_head::read(log) == head);
+  const std::string bytes = slurp(here / "log");
+  REQUIRE(bytes.size() == weft::stream::log_head::size);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    std::string other = bytes;
+    other[i] = static_cast<char>(other[i] ^ 1 << i % 8);
+    log.write_at(other.data(), other.size(), 0);
+    REQUIRE_FALSE(weft::stream::log_head::read(log));
+  }
 }
 
 TEST_CASE("a record that is changed or cut does not count, and the others do") {
   const scratch here(weft_test::medium::memory);
   std::vector<commit> expected;
   {
-    commit_log log(here / "log", false);
+    log_writer log(here / "log");
     for (std::uint32_t i = 1; i < 6; ++i) {
       expected.push_back({.frontier = i * 1000u, .crc = i * 77, .durable = i == 3});
-      log.note(expected.back().frontier, expected.back().crc);
+      log->note(expected.back().frontier, expected.back().crc);
       expected.back().durable = false;
     }
   }
   const std::string bytes = slurp(here / "log");
-  const auto valid = [&] { return commit_log::all_valid(weft::io::file::open_read(here / "log")); };
+  const auto valid = [&] { return all_valid(here / "log"); };
+  constexpr std::size_t head = weft::stream::log_head::size;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     for (const int change : {1, 0x80, 0xFF}) {
       std::string other = bytes;
       other[i] = static_cast<char>(other[i] ^ change);
       spill(here / "log", other);
       std::vector<commit> rest = expected;
-      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i / commit_log::record_size));
+      if (i >= head)
+        rest.erase(rest.begin() + static_cast<std::ptrdiff_t>((i - head) / commit_log::record_size));
       REQUIRE(valid() == rest);
     }
   }
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     spill(here / "log", bytes.substr(0, size));
-    REQUIRE(valid().size() == size / commit_log::record_size);
+    REQUIRE(valid().size() == (size < head ? 0 : (size - head) / commit_log::record_size));
   }
   // A record of another stream that the device has brought back.
   {
-    commit_log other(here / "other", false);
-    other.note(1, 2);
+    log_writer other(here / "other", 78);
+    other->note(1, 2);
   }
   spill(here / "log", bytes + slurp(here / "other"));
   CHECK(valid() == expected);
@@ -211,22 +231,23 @@ TEST_CASE("every changed byte is noticed") {
   gaps[0] = {{4096 + 17, 4096 + 37}};
   gaps[2] = {{4096, 4099}};
   std::uint64_t changes = 0;
-  for (const std::string file : {"s", "s.0", "s.1", "s.2"}) {
-    const std::string bytes = slurp(here / file);
+  for (std::size_t n = 0; n < 4; ++n) {
+    const std::string file = n == 0 ? here / "s" : w.data(static_cast<std::uint32_t>(n - 1));
+    const std::string bytes = slurp(file);
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       bool in_gap = false;
-      if (file.size() > 1)
-        for (const auto& [from, to] : gaps[file.back() - '0']) in_gap |= i >= from && i < to;
+      if (n > 0)
+        for (const auto& [from, to] : gaps[n - 1]) in_gap |= i >= from && i < to;
       // Most of a header is zeros: some of them stand for all.
-      if (file.size() > 1 && i > 40 && i < 4088 && i % 97 != 0) continue;
+      if (n > 0 && i > 40 && i < 4088 && i % 97 != 0) continue;
       std::string other = bytes;
       other[i] = static_cast<char>(other[i] ^ (1 << i % 8));
-      spill(here / file, other);
+      spill(file, other);
       INFO(file << " at " << i);
       REQUIRE(noticed(here / "s") == !in_gap);
       ++changes;
     }
-    spill(here / file, bytes);
+    spill(file, bytes);
   }
   REQUIRE_FALSE(noticed(here / "s"));
   weft_test::figure("stream_changes", changes);
@@ -236,18 +257,18 @@ TEST_CASE("every cut is noticed") {
   const scratch here(weft_test::medium::memory);
   stream_writer w = small_stream(here / "s");
   w.finish();
-  for (const std::string file : {"s", "s.0", "s.1", "s.2"}) {
-    const std::string bytes = slurp(here / file);
+  for (std::size_t n = 0; n < 4; ++n) {
+    const std::string file = n == 0 ? here / "s" : w.data(static_cast<std::uint32_t>(n - 1));
+    const std::string bytes = slurp(file);
     for (std::size_t size = 0; size < bytes.size(); ++size) {
-      if (file.size() > 1 && size > 40 && size < 4088 && size % 97 != 0) continue;
-      spill(here / file, bytes.substr(0, size));
+      if (n > 0 && size > 40 && size < 4088 && size % 97 != 0) continue;
+      spill(file, bytes.substr(0, size));
       INFO(file << " cut to " << size);
       REQUIRE(noticed(here / "s"));
     }
-    std::filesystem::remove(here / file);
-    if (file.size() > 1)
-      CHECK_THAT(refusal([&] { append_reader(here / "s"); }), contains(file + "' is missing"));
-    spill(here / file, bytes);
+    std::filesystem::remove(file);
+    if (n > 0) CHECK_THAT(refusal([&] { append_reader(here / "s"); }), contains(file + "' is missing"));
+    spill(file, bytes);
   }
   const std::string index = slurp(here / "s");
   spill(here / "s", index + "x");
@@ -261,20 +282,19 @@ TEST_CASE("the sentences about damage name file and place") {
   stream_writer w = small_stream(here / "s");
   w.finish();
   const std::string index = slurp(here / "s");
-  const std::string data = slurp(here / "s.1");
+  const std::string data = slurp(w.data(1));
   std::string other = data;
   other[4096 + 33] ^= 1;
-  spill(here / "s.1", other);
+  spill(w.data(1), other);
   const std::string damage = refusal<damaged_stream>([&] { append_reader(here / "s").verify(); });
-  CHECK_THAT(damage, contains("from offset 4126 to 4131 of '" + here / "s.1" + "'"));
+  CHECK_THAT(damage, contains("from offset 4126 to 4131 of '" + w.data(1) + "'"));
   CHECK_THAT(damage, contains("of the stream: from 47"));
-  spill(here / "s.1", data.substr(0, 4120));
+  spill(w.data(1), data.substr(0, 4120));
   CHECK_THAT(refusal<damaged_stream>([&] { append_reader(here / "s"); }),
-             contains("s.1' has 4120 bytes instead of 4131 or more"));
-  spill(here / "s.1", slurp(here / "s.2"));
-  CHECK_THAT(refusal<damaged_stream>([&] { append_reader(here / "s"); }),
-             contains("s.1' belongs to another"));
-  spill(here / "s.1", data);
+             contains("-1' has 4120 bytes instead of 4131 or more"));
+  spill(w.data(1), slurp(w.data(2)));
+  CHECK_THAT(refusal<damaged_stream>([&] { append_reader(here / "s"); }), contains("-1' belongs to another"));
+  spill(w.data(1), data);
   other = index;
   other[40] ^= 1;
   spill(here / "s", other);
@@ -283,7 +303,7 @@ TEST_CASE("the sentences about damage name file and place") {
   spill(here / "s", index);
   // A file that is cut while it is read.
   const append_reader reader(here / "s");
-  spill(here / "s.1", data.substr(0, 4100));
+  spill(w.data(1), data.substr(0, 4100));
   CHECK_THAT(refusal<damaged_stream>([&] { all_of(reader); }),
              contains("has become shorter: it ends at offset 4100"));
   CHECK_THAT(refusal<damaged_stream>([&] { reader.verify(); }), contains("ends at offset 4100"));
@@ -351,14 +371,15 @@ TEST_CASE("what is not a finished stream is refused") {
   const scratch here;
   CHECK_THROWS_AS(append_reader(here / "nothing"), std::system_error);
   CHECK_THAT(refusal([&] { append_reader(here.path().string()); }), contains("is not an ordinary file"));
-  spill(here / "p.part", "some bytes");
+  spill(weft::stream::part_name(here / "p"), "some bytes");
   CHECK_THAT(refusal([&] { append_reader(here / "p"); }), contains("is not finished"));
   CHECK_THAT(refusal([&] { append_reader(here / "p"); }), contains("weft::recover"));
   stream_writer w = small_stream(here / "s");
   w.abandon();
   CHECK_THAT(refusal([&] { append_reader(here / "s"); }), contains("weft::recover"));
-  CHECK_THAT(refusal([&] { append_reader(here / "s.part"); }), contains("damaged, or not finished"));
-  CHECK_THAT(refusal([&] { append_reader(here / "s.1"); }), contains("one data file of a segmented stream"));
+  CHECK_THAT(refusal([&] { append_reader(weft::stream::part_name(here / "s")); }),
+             contains("damaged, or not finished"));
+  CHECK_THAT(refusal([&] { append_reader(w.data(1)); }), contains("one data file of a segmented stream"));
 }
 
 TEST_CASE("export makes an ordinary file, whole or not at all") {
@@ -374,20 +395,20 @@ TEST_CASE("export makes an ordinary file, whole or not at all") {
   const append_reader reader(here / "s");
   reader.export_plain(here / "out");
   CHECK(slurp(here / "out") == w.text());
-  CHECK_FALSE(weft::io::exists(here / "out.part"));
+  CHECK(files_in(here) == 4);
   spill(here / "out", "older");
   CHECK_THROWS_AS(reader.export_plain(here / "out"), std::system_error);
   CHECK(slurp(here / "out") == "older");
   reader.export_plain(here / "out", true);
   CHECK(slurp(here / "out") == w.text());
   CHECK_THROWS_AS(reader.export_plain(here / "no/out"), std::system_error);
-  std::string data = slurp(here / "s.1");
+  std::string data = slurp(w.data(1));
   data.back() = static_cast<char>(data.back() ^ 1);
-  spill(here / "s.1", data);
+  spill(w.data(1), data);
   spill(here / "out", "older");
   CHECK_THROWS_AS(append_reader(here / "s").export_plain(here / "out", true), damaged_stream);
   CHECK(slurp(here / "out") == "older");
-  CHECK_FALSE(weft::io::exists(here / "out.part"));
+  CHECK(files_in(here) == 4);
 }
 
 TEST_CASE("a million segments") {
@@ -395,21 +416,17 @@ TEST_CASE("a million segments") {
   constexpr std::uint32_t n = 1'000'000;
   const std::string text = varied_text(n + 4096, 11);
   {
-    weft::stream::segment_index index(here / "s.part", false);
-    for (std::uint32_t i = 0; i < 2; ++i) {
-      weft::io::file data = weft::io::file::create(weft::stream::data_name(here / "s", i), false);
-      data.write_at(text.data(), text.size(), 0);
-      weft::stream::write_data_header(data, index.salt(), i);
-    }
+    stream_writer w(here / "s", 2);
+    for (std::uint32_t i = 0; i < 2; ++i)
+      weft::io::file::open_write(w.data(i)).write_at(text.data() + 4096, text.size() - 4096, 4096);
     // Segments of 1 to 7 bytes, anywhere.
     weft_test::random draw(12);
     for (std::uint32_t i = 0; i < n; ++i) {
       const std::uint64_t offset = 4096 + draw.below(n - 8);
       const std::uint64_t length = 1 + draw.below(7);
-      index.add(i & 1, offset, length, weft::io::crc32c(text.data() + offset, length));
+      w.index().add(i & 1, offset, length, weft::io::crc32c(text.data() + offset, length));
     }
-    index.finish(false);
-    weft::io::rename_durably(here / "s.part", here / "s", false);
+    w.finish();
   }
   std::string expected;
   std::vector<std::size_t> starts;

@@ -4,13 +4,12 @@
 // usage: make_streams <directory>
 #include "stream/small_streams.hpp"
 
-#include <weft/stream/commit_log.hpp>
-
 #include <cstdio>
 
 int main(int count, char** words) {
   if (count != 2) return 2;
   const std::string here = std::string(words[1]) + "/";
+  std::string damaged;
   for (const char* const name : {"finished", "unfinished", "damaged"}) {
     weft_test::stream_writer w(here + name, 2);
     w.add(0, "serial ");
@@ -21,13 +20,15 @@ int main(int count, char** words) {
       w.abandon();
     else
       w.finish();
+    damaged = w.data(0);
   }
-  std::string data = weft_test::slurp(here + "damaged.0");
+  std::string data = weft_test::slurp(damaged);
   data.back() = '!';
-  weft_test::spill(here + "damaged.0", data);
+  weft_test::spill(damaged, data);
 
   weft_test::spill(here + "plain", "serial bytes\n");
-  weft_test::spill(here + "log.part", "serial bytes and some more");
-  weft::stream::commit_log(here + "log.log", true).note(13, weft::io::crc32c("serial bytes ", 13));
-  weft_test::spill(here + "alone.part", "serial bytes");
+  weft_test::spill(weft::stream::part_name(here + "log"), "serial bytes and some more");
+  weft_test::log_writer(weft::stream::log_name(here + "log"))
+      ->note(13, weft::io::crc32c("serial bytes ", 13));
+  weft_test::spill(weft::stream::part_name(here + "alone"), "serial bytes");
 }

@@ -5,7 +5,6 @@
 #include "support/child.hpp"
 #include "support/figure.hpp"
 
-#include <weft/stream/commit_log.hpp>
 #include <weft/stream/reader.hpp>
 #include <weft/stream/recovery.hpp>
 
@@ -26,8 +25,10 @@ using weft::append_reader;
 using weft::recover;
 using weft::recoverable;
 using weft::recovered;
-using weft::stream::commit_log;
+using weft::stream::log_name;
+using weft::stream::part_name;
 using weft_test::contains;
+using weft_test::log_writer;
 using weft_test::scratch;
 using weft_test::slurp;
 using weft_test::spill;
@@ -38,11 +39,11 @@ namespace {
 
 /// Writes of a plain stream the first bytes, with a commit after each hundred.
 void plain_part(const std::string& name, const std::string& text) {
-  spill(weft::stream::part_name(name), text);
-  commit_log log(weft::stream::log_name(name), true);
-  weft::io::file part = weft::io::file::open_write(weft::stream::part_name(name));
+  spill(part_name(name), text);
+  log_writer log(log_name(name));
+  weft::io::file part = weft::io::file::open_write(part_name(name));
   for (std::size_t at = 0; at <= text.size(); at += 100)
-    log.note(at, weft::io::crc32c(text.data(), at), at % 500 == 0 ? &part : nullptr);
+    log->note(at, weft::io::crc32c(text.data(), at), at % 500 == 0 ? &part : nullptr);
 }
 
 std::string text_of(const std::string& name) {
@@ -101,8 +102,8 @@ TEST_CASE("plain: the last commit counts, and what is behind it goes") {
   plain_part(here / "p", text);
   const recovered before = recoverable(here / "p");
   CHECK(before.bytes == 1000);
-  CHECK(slurp(here / "p.part") == text);
-  CHECK_FALSE(weft::io::exists(here / "p"));
+  CHECK(slurp(part_name(here / "p")) == text);
+  CHECK_FALSE(std::filesystem::exists(here / "p"));
   const recovered kept = recover(here / "p");
   CHECK(kept.bytes == 1000);
   CHECK(kept.committed == 1000);
@@ -110,8 +111,8 @@ TEST_CASE("plain: the last commit counts, and what is behind it goes") {
   CHECK_FALSE(kept.segmented);
   CHECK(kept.reason == "the stream was not finished");
   CHECK(slurp(here / "p") == text.substr(0, 1000));
-  CHECK_FALSE(weft::io::exists(here / "p.part"));
-  CHECK_FALSE(weft::io::exists(here / "p.log"));
+  CHECK_FALSE(std::filesystem::exists(part_name(here / "p")));
+  CHECK_FALSE(std::filesystem::exists(log_name(here / "p")));
   const recovered again = recover(here / "p");
   CHECK(again.was_complete);
   CHECK(again.bytes == 1000);
@@ -124,7 +125,7 @@ TEST_CASE("plain: however the file is cut or changed, the longest beginning that
   const snapshot begin(here);
   for (std::size_t size = 0; size <= text.size(); ++size) {
     begin.restore();
-    spill(here / "p.part", text.substr(0, size));
+    spill(part_name(here / "p"), text.substr(0, size));
     const recovered kept = recover(here / "p");
     INFO("cut to " << size);
     REQUIRE(kept.bytes == size / 100 * 100);
@@ -134,7 +135,7 @@ TEST_CASE("plain: however the file is cut or changed, the longest beginning that
   }
   for (std::size_t at = 0; at < text.size(); ++at) {
     begin.restore();
-    spill(here / "p.part", changed(text, at));
+    spill(part_name(here / "p"), changed(text, at));
     const recovered kept = recover(here / "p");
     INFO("changed at " << at);
     REQUIRE(kept.bytes == (at < 400 ? at / 100 * 100 : 400));
@@ -147,23 +148,24 @@ TEST_CASE("plain: however the log is cut or changed, no record that is left is l
   const std::string text = varied_text(450, 3);
   plain_part(here / "p", text);
   const snapshot begin(here);
-  const std::string log = slurp(here / "p.log");
-  for (std::size_t size = 0; size < 200; ++size) {
+  const std::string log = slurp(log_name(here / "p"));
+  constexpr std::size_t head = weft::stream::log_head::size;
+  for (std::size_t size = 0; size < head + 200; ++size) {
     begin.restore();
-    spill(here / "p.log", log.substr(0, size));
+    spill(log_name(here / "p"), log.substr(0, size));
     const auto kept = try_to([&] { return recover(here / "p"); });
-    REQUIRE(kept.has_value() == (size >= 32));
+    REQUIRE(kept.has_value() == (size >= head + 32));
     if (!kept) {
-      REQUIRE(slurp(here / "p.part") == text);
+      REQUIRE(slurp(part_name(here / "p")) == text);
       continue;
     }
-    REQUIRE(kept->bytes == std::min<std::size_t>(size / 32 * 100 - 100, 400));
+    REQUIRE(kept->bytes == std::min<std::size_t>((size - head) / 32 * 100 - 100, 400));
     REQUIRE(slurp(here / "p") == text.substr(0, kept->bytes));
   }
-  for (std::size_t at = 0; at < 160; ++at) {
+  for (std::size_t at = 0; at < head + 160; ++at) {
     begin.restore();
-    spill(here / "p.log", changed(log, at));
-    REQUIRE(recover(here / "p").bytes == (at < 128 ? 400 : 300));
+    spill(log_name(here / "p"), changed(log, at));
+    REQUIRE(recover(here / "p").bytes == (at < head + 128 ? 400 : 300));
   }
 }
 
@@ -171,28 +173,28 @@ TEST_CASE("plain: refused without a change") {
   const scratch here;
   CHECK_THAT(refusal([&] { recover(here / "p"); }), contains("there is no stream"));
   const std::string text = varied_text(250, 4);
-  spill(here / "p.part", text);
+  spill(part_name(here / "p"), text);
   CHECK_THAT(refusal([&] { recover(here / "p"); }), contains("nothing vouches for the bytes"));
   plain_part(here / "p", text);
   spill(here / "p", "older");
   CHECK_THROWS_AS(recover(here / "p"), std::system_error);
   CHECK(slurp(here / "p") == "older");
-  CHECK(slurp(here / "p.part") == text);
+  CHECK(slurp(part_name(here / "p")) == text);
   CHECK(recoverable(here / "p").bytes == 200);
   CHECK(recover(here / "p", true).bytes == 200);
   CHECK(slurp(here / "p") == text.substr(0, 200));
   plain_part(here / "q", text);
   {
-    weft::io::file writer = weft::io::file::open_write(here / "q.log");
+    weft::io::file writer = weft::io::file::open_write(log_name(here / "q"));
     REQUIRE(writer.try_lock());
     CHECK_THAT(refusal([&] { recover(here / "q"); }), contains("is still being written"));
     CHECK(recoverable(here / "q").bytes == 200);
   }
   CHECK(recover(here / "q").bytes == 200);
   // Ended between the publication and the removal of the log.
-  commit_log(here / "p.log", true).note(1, 2);
+  log_writer(log_name(here / "p"))->note(1, 2);
   CHECK(recover(here / "p").was_complete);
-  CHECK_FALSE(weft::io::exists(here / "p.log"));
+  CHECK_FALSE(std::filesystem::exists(log_name(here / "p")));
 }
 
 TEST_CASE("segmented: an index that was never finished") {
@@ -215,7 +217,7 @@ TEST_CASE("segmented: an index that was never finished") {
     REQUIRE(kept.bytes == kept.committed);
     REQUIRE(text_of(here / "s") == w.text().substr(0, kept.bytes));
     REQUIRE(recover(here / "s").was_complete);
-    REQUIRE_FALSE(weft::io::exists(here / "s.part"));
+    REQUIRE_FALSE(std::filesystem::exists(part_name(here / "s")));
     std::filesystem::remove(here / "s");
   }
 }
@@ -235,19 +237,19 @@ TEST_CASE("segmented: however its files are cut or changed, what is kept is a be
   else
     w.abandon();
   const std::string text = w.text();
-  const std::string index_name = finished ? "s" : "s.part";
+  const std::string index_name = finished ? here / "s" : part_name(here / "s");
   const snapshot begin(here);
   std::uint64_t kept_something = 0;
-  for (const std::string& name : {index_name, std::string("s.0"), std::string("s.1")}) {
+  for (const std::string& name : {index_name, w.data(0), w.data(1)}) {
     begin.restore();
-    const std::string bytes = slurp(here / name);
+    const std::string bytes = slurp(name);
     for (std::size_t i = 0; i < 2 * bytes.size(); ++i) {
       const std::size_t at = i / 2;
       const bool cut = i % 2 == 0;
       if (name != index_name && at > 30 && at < 4090 && at % 211 != 0) continue;
       INFO(name << (cut ? " cut to " : " changed at ") << at);
       begin.restore();
-      spill(here / name, cut ? bytes.substr(0, at) : changed(bytes, at));
+      spill(name, cut ? bytes.substr(0, at) : changed(bytes, at));
       const auto kept = try_to([&] { return recover(here / "s", true); });
       if (!kept) {
         // Only where not even the first commit is left.
@@ -286,9 +288,9 @@ TEST_CASE("segmented: refused without a change") {
   v.add(0, "abc");
   v.add(1, "defg");
   v.finish();
-  std::string data = slurp(here / "t.1");
+  std::string data = slurp(v.data(1));
   data.back() = 'X';
-  spill(here / "t.1", data);
+  spill(v.data(1), data);
   const std::string index = slurp(here / "t");
   CHECK_THAT(refusal([&] { recover(here / "t"); }), contains("damaged behind its first 3 bytes"));
   CHECK(slurp(here / "t") == index);
@@ -302,7 +304,7 @@ TEST_CASE("segmented: complete but for its name") {
   stream_writer w(here / "s", 1);
   w.add(0, "abc");
   w.finish();
-  std::filesystem::rename(here / "s", here / "s.part");
+  std::filesystem::rename(here / "s", part_name(here / "s"));
   const recovered kept = recover(here / "s");
   CHECK(kept.was_complete);
   CHECK(kept.reason.empty());
@@ -339,8 +341,8 @@ TEST_CASE("killed at any moment: all that was acknowledged is there") {
             }
           }
         } else {
-          weft::io::file part = weft::io::file::create(weft::stream::part_name(name), false);
-          commit_log log(weft::stream::log_name(name), false);
+          weft::io::file part = weft::io::file::create(part_name(name), false);
+          log_writer log(log_name(name));
           std::uint64_t at = 0;
           std::uint32_t crc = 0;
           for (std::size_t i = 0; i < 100'000; ++i) {
@@ -349,7 +351,7 @@ TEST_CASE("killed at any moment: all that was acknowledged is there") {
             at += bytes.size();
             crc = weft::io::crc32c(bytes.data(), bytes.size(), crc);
             if (i % 3 == 0) {
-              log.note(at, crc);
+              log->note(at, crc);
               acknowledge(at);
             }
           }
@@ -371,7 +373,7 @@ TEST_CASE("killed at any moment: all that was acknowledged is there") {
     while (read(ends[0], &acknowledged, sizeof acknowledged) == sizeof acknowledged) {
     }
     close(ends[0]);
-    REQUIRE_FALSE(weft::io::exists(name));
+    REQUIRE_FALSE(std::filesystem::exists(name));
     const recovered kept = recover(name);
     REQUIRE(kept.bytes >= acknowledged);
     std::string expected;
@@ -405,11 +407,11 @@ TEST_CASE("no room: the failure is reported, and what was committed is kept") {
             acknowledged = w.committed();
           }
         } else {
-          weft::io::file part = weft::io::file::create(weft::stream::part_name(name), false);
-          commit_log log(weft::stream::log_name(name), false);
+          weft::io::file part = weft::io::file::create(part_name(name), false);
+          log_writer log(log_name(name));
           for (std::size_t i = 0; i < 40; ++i) {
             part.write_at(text.data() + i * 1000, 1000, i * 1000);
-            log.note((i + 1) * 1000, weft::io::crc32c(text.data(), (i + 1) * 1000));
+            log->note((i + 1) * 1000, weft::io::crc32c(text.data(), (i + 1) * 1000));
             acknowledged = (i + 1) * 1000;
           }
         }

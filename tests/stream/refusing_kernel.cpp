@@ -53,14 +53,18 @@ F* next(F*, const char* name) {
 }  // namespace
 
 extern "C" {
-int open(const char* path, int flags, ...) {
+int openat(int at, const char* path, int flags, ...) {
   std::va_list more;
   va_start(more, flags);
   const mode_t mode = (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(more, mode_t) : 0;
   va_end(more);
   if ((flags & O_ACCMODE) != O_RDONLY && !admitted()) return -1;
-  static auto* const real = next(&open, "open");
-  return real(path, flags, mode);
+  static auto* const real = next(&openat, "openat");
+  return real(at, path, flags, mode);
+}
+int linkat(int from_at, const char* from, int to_at, const char* to, int flags) noexcept {
+  static auto* const real = next(&linkat, "linkat");
+  return bumpy() || admitted() ? real(from_at, from, to_at, to, flags) : -1;  // it is not interrupted
 }
 ssize_t pwrite(int fd, const void* data, size_t size, off_t offset) {
   static auto* const real = next(&pwrite, "pwrite");

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <weft/io/failure.hpp>
-#include <weft/io/names.hpp>  // exported: whoever publishes a file needs both
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -48,18 +47,17 @@ class file {
   static file create(const std::string& path, bool overwrite, mode_t mode = 0666) {
     return open_(path, O_RDWR | O_CREAT | (overwrite ? O_TRUNC : O_EXCL), mode, "create");
   }
-  /// As create(), and locked against others who do the same: a file that somebody still writes is refused
-  /// (EBUSY) rather than emptied. The lock goes with the last copy of the descriptor, so also by kill -9.
-  static file create_locked(const std::string& path, bool overwrite, mode_t mode = 0666) {
-    file made = open_(path, O_RDWR | O_CREAT | (overwrite ? 0 : O_EXCL), mode, "create");
-    if (!made.try_lock()) fail(EBUSY, "create", path);
-    // An empty file stays as it is: ext4 starts to write what was truncated to nothing when that is closed.
-    if (overwrite && made.size() != 0) made.resize(0);
-    return made;
+  /// An existing file, or whatever has that name; a pipe is not waited for.
+  static file open_read(const std::string& path) { return open_(path, O_RDONLY | O_NONBLOCK, 0, "open"); }
+  /// The same, for reading and writing.
+  static file open_write(const std::string& path) {
+    return open_(path, O_RDWR | O_NONBLOCK, 0, "open for writing");
   }
-  static file open_read(const std::string& path) { return open_(path, O_RDONLY, 0, "open"); }
-  /// An existing file, for reading and writing.
-  static file open_write(const std::string& path) { return open_(path, O_RDWR, 0, "open for writing"); }
+  /// With flags of open(2).
+  static file open_path(const std::string& path, int flags) { return open_(path, flags, 0, "open"); }
+
+  /// The same file under another path, for messages.
+  file renamed(std::string path) && noexcept { return file(std::exchange(descriptor_, -1), std::move(path)); }
 
   int descriptor() const noexcept { return descriptor_; }
   const std::string& path() const noexcept { return path_; }
@@ -120,16 +118,38 @@ class file {
     return got;
   }
 
-  std::uint64_t size() const {
-    struct stat about;
-    if (::fstat(descriptor_, &about) != 0) fail(errno, "ask for the size of", path_);
-    return static_cast<std::uint64_t>(about.st_size);
+  struct stat about() const {
+    struct stat found;
+    if (::fstat(descriptor_, &found) != 0) fail(errno, "ask about", path_);
+    return found;
   }
+  std::uint64_t size() const { return static_cast<std::uint64_t>(about().st_size); }
   /// Whether it is an ordinary file: not a directory, pipe or device.
-  bool regular() const {
-    struct stat about;
-    if (::fstat(descriptor_, &about) != 0) fail(errno, "ask for the kind of", path_);
-    return S_ISREG(about.st_mode);
+  bool regular() const { return S_ISREG(about().st_mode); }
+  /// Whether `other` is about this file, under whatever name.
+  bool same_as(const struct stat& other) const {
+    const struct stat own = about();
+    return own.st_ino == other.st_ino && own.st_dev == other.st_dev;
+  }
+  /// When it was made, in nanoseconds since 1970; 0 where the file system does not keep that.
+  std::uint64_t birth() const {
+    struct statx all;
+    if (::statx(descriptor_, "", AT_EMPTY_PATH, STATX_BTIME, &all) != 0 || (all.stx_mask & STATX_BTIME) == 0)
+      return 0;
+    return static_cast<std::uint64_t>(all.stx_btime.tv_sec) * 1'000'000'000u + all.stx_btime.tv_nsec;
+  }
+
+  /// Who may access it shall be who may access `model`: takes over the mode, and owner and group as far as
+  /// permitted. Where the group cannot be kept, the new one gets no more than everybody has.
+  void share_access_of(const struct stat& model) {
+    const struct stat own = about();
+    mode_t mode = model.st_mode & 0777;
+    const bool owner_kept = own.st_uid == model.st_uid || ::fchown(descriptor_, model.st_uid, gid_t(-1)) == 0;
+    const bool group_kept = own.st_gid == model.st_gid || ::fchown(descriptor_, uid_t(-1), model.st_gid) == 0;
+    static_cast<void>(owner_kept);  // without it the file is the caller's
+    if (!group_kept) mode = (mode & 0707) | (mode & 07) << 3;
+    if (::fchmod(descriptor_, mode) != 0 && errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS)
+      fail(errno, "set the mode of", path_);
   }
 
   void resize(std::uint64_t size) {

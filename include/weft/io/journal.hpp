@@ -4,6 +4,7 @@
 #pragma once
 
 #include <weft/io/background_sync.hpp>
+#include <weft/io/directory.hpp>
 
 #include <array>
 #include <cstddef>
@@ -12,12 +13,13 @@
 
 namespace weft::io {
 
-/// A file that nobody else writes (create_locked), with steps of zeros ahead of the records as soon as one
+/// A file that nobody else writes, with steps of zeros ahead of the records as soon as one
 /// has to be durable: a record then overwrites bytes which the file system knows already, and the device sees
 /// one write instead of a write and a transaction. *Throws*: as file. *Thread safety*: one thread at a time.
 class journal {
  public:
-  explicit journal(const std::string& path, bool overwrite) : file_(file::create_locked(path, overwrite)) {}
+  /// `written` has its name, in the directory `in`; both must outlive this.
+  journal(file& written, const directory& in) noexcept : file_(written), in_(in) {}
 
   /// Writes a record. A failed put may be repeated.
   void put(const void* record, std::size_t size, std::uint64_t offset) {
@@ -29,7 +31,7 @@ class journal {
   void make_durable() {
     if (ahead_) return file_.sync_data();
     file_.sync();
-    sync_directory_of(file_.path());
+    in_.sync();
     zeroed_ = file_.size();
     ahead_ = true;
   }
@@ -50,9 +52,6 @@ class journal {
     zeroed_ = size;
   }
 
-  void close() { file_.close(); }
-  const std::string& path() const noexcept { return file_.path(); }
-
  private:
   void zero_up_to_(std::uint64_t end) {
     constexpr std::size_t part = 4096;
@@ -67,7 +66,8 @@ class journal {
     }
   }
 
-  file file_;
+  file& file_;
+  const directory& in_;
   std::uint64_t zeroed_ = 0;  ///< where the zeros end that were written ahead
   bool ahead_ = false;
 };

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// Numbers as files have them: little-endian, at any offset; and the salts that tell one stream from another.
+// Numbers as files have them: little-endian, at any offset.
 #pragma once
 
-#include <sys/random.h>
-
 #include <bit>
-#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -32,17 +29,6 @@ T get(const std::byte* from) noexcept {
   T value;
   std::memcpy(&value, from, sizeof value);
   return little_endian(value);
-}
-
-/// A random number that is not 0: blocks of another stream, which a device may bring back after a crash, do
-/// not carry it.
-inline std::uint64_t new_salt() noexcept {
-  std::uint64_t salt = 0;
-  if (getrandom(&salt, sizeof salt, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof salt) || salt == 0) {
-    const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-    salt = (static_cast<std::uint64_t>(now) ^ reinterpret_cast<std::uintptr_t>(&salt)) | 1;
-  }
-  return salt;
 }
 
 }  // namespace weft::stream

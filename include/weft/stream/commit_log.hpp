@@ -3,7 +3,6 @@
 #pragma once
 
 #include <weft/io/crc32c.hpp>
-#include <weft/io/file.hpp>
 #include <weft/io/journal.hpp>
 #include <weft/stream/bytes.hpp>
 
@@ -11,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 namespace weft::stream {
@@ -24,17 +22,61 @@ struct commit {
   friend bool operator==(const commit&, const commit&) = default;
 };
 
-/// Writes the records: each is 32 bytes with a checksum of its own, and none is ever overwritten, so that a
-/// crash at any moment loses at most the record that is being written. The layout is in
-/// docs/reference/append-format.md. *Throws*: std::system_error. *Thread safety*: one thread at a time.
+/// The beginning of a log: which files the stream that is being written has. A file that the head of a valid
+/// log names is weft's beyond doubt, and may be removed.
+struct log_head {
+  std::uint64_t salt = 0;        ///< of the stream's records and data files; never 0
+  std::uint64_t part_inode = 0;  ///< the file "name.weft-part" has this inode
+  std::uint64_t part_birth = 0;  ///< and was made then (io::file::birth)
+  std::uint64_t replaced = 0;  ///< the salt of the segmented stream that is to be replaced; 0: there is none
+  friend bool operator==(const log_head&, const log_head&) = default;
+
+  static constexpr std::size_t size = 64;
+  static constexpr std::uint8_t version = 2;
+
+  /// Whether it is about that file.
+  bool names(const io::file& part) const {
+    return part_inode == static_cast<std::uint64_t>(part.about().st_ino) && part_birth == part.birth();
+  }
+  void write_to(io::file& log) const {
+    std::array<std::byte, size> head{};
+    put(&head[0], magic);
+    put(&head[8], salt);
+    put(&head[16], part_inode);
+    put(&head[24], part_birth);
+    put(&head[32], replaced);
+    put(&head[40], version);
+    put(&head[60], io::crc32c(head.data(), 60));
+    log.write_at(head.data(), head.size(), 0);
+  }
+  /// *Returns*: nothing if the file does not begin with a head or that is damaged.
+  static std::optional<log_head> read(const io::file& log) {
+    std::array<std::byte, size> head;
+    if (log.read_at(head.data(), head.size(), 0) < head.size() || get<std::uint64_t>(&head[0]) != magic ||
+        get<std::uint8_t>(&head[40]) != version || get<std::uint64_t>(&head[8]) == 0 ||
+        get<std::uint32_t>(&head[60]) != io::crc32c(head.data(), 60))
+      return std::nullopt;
+    return log_head{.salt = get<std::uint64_t>(&head[8]),
+                    .part_inode = get<std::uint64_t>(&head[16]),
+                    .part_birth = get<std::uint64_t>(&head[24]),
+                    .replaced = get<std::uint64_t>(&head[32])};
+  }
+
+ private:
+  static constexpr std::uint64_t magic = 0x0A474C7466657789;  // 89 "weftLG" 0A
+};
+
+/// Writes the records behind the head: each is 32 bytes with a checksum of its own, and none is ever
+/// overwritten, so that a crash at any moment loses at most the record that is being written. The layout is
+/// in docs/reference/append-format.md. *Throws*: std::system_error. *Thread safety*: one thread at a time.
 class commit_log {
  public:
   static constexpr std::size_t record_size = 32;
   static constexpr std::uint8_t version = 1;
 
-  /// Makes the log's file, `path` (of a stream "name" it is "name.log"). An existing one is refused if not
-  /// `overwrite`, and in any case (EBUSY) while somebody writes it.
-  commit_log(const std::string& path, bool overwrite) : journal_(path, overwrite), salt_(new_salt()) {}
+  /// `log` has its head, with that salt, and no records; it and its directory must outlive this.
+  commit_log(io::file& log, std::uint64_t salt, const io::directory& in) noexcept
+      : journal_(log, in), salt_(salt) {}
 
   /// Notes that the first `frontier` bytes are final. *Requires*: they have been written. *Effects*: one
   /// write; with `durable`, the file that they are in, those bytes, the record, and all before it, are on the
@@ -55,14 +97,13 @@ class commit_log {
     if (durable != nullptr) journal_.make_durable_with(*durable);
   }
 
-  const std::string& path() const noexcept { return journal_.path(); }
-
   /// *Returns*: what the valid records of a log say, in the order of writing. Torn and damaged ones are
   /// passed over: each vouches for itself.
   static std::vector<commit> all_valid(const io::file& log) {
     std::vector<commit> found;
     std::vector<std::byte> part(64 * 1024);
     std::optional<std::uint64_t> salt;
+    if (const std::optional<log_head> head = log_head::read(log)) salt = head->salt;
     for (std::uint64_t offset = 0;; offset += part.size()) {
       const std::size_t got = log.read_at(part.data(), part.size(), offset);
       for (std::size_t at = 0; at + record_size <= got; at += record_size) {
@@ -80,19 +121,12 @@ class commit_log {
     }
   }
 
-  /// *Returns*: the last valid record of the log at `path`; nothing if there is none, or no log.
-  static std::optional<commit> last_valid(const std::string& path) {
-    if (!io::exists(path)) return std::nullopt;
-    const std::vector<commit> all = all_valid(io::file::open_read(path));
-    return all.empty() ? std::nullopt : std::optional(all.back());
-  }
-
  private:
   static constexpr std::uint32_t magic_ = 0x474C4657;  // "WFLG"
 
   io::journal journal_;
   std::uint64_t salt_;
-  std::uint64_t end_ = 0;
+  std::uint64_t end_ = log_head::size;
 };
 
 }  // namespace weft::stream

@@ -2,9 +2,11 @@
 // The data files of a stream, open for reading, each with what is wrong with it.
 #pragma once
 
-#include <weft/io/file.hpp>
+#include <weft/io/directory.hpp>
+#include <weft/stream/commit_log.hpp>
 #include <weft/stream/format.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -18,13 +20,14 @@ namespace weft::stream {
 /// any thread.
 class data_files {
  public:
-  /// Opens the files of the stream `name` and looks at their headers and lengths: segments reach up to
-  /// `ends[i]` in file i; 0: it has none.
-  void open(const std::string& name, std::uint64_t salt, const std::vector<std::uint64_t>& ends) {
+  /// Opens the files of the stream `name`, which lies in that directory, and looks at their headers and
+  /// lengths: segments reach up to `ends[i]` in file i; 0: it has none.
+  void open(const io::directory& in, const std::string& name, std::uint64_t salt,
+            const std::vector<std::uint64_t>& ends) {
     files_.resize(ends.size());
     for (std::uint32_t number = 0; number < ends.size(); ++number) {
       if (ends[number] == 0) continue;
-      open_one_(files_[number], data_name(name, number), salt, number);
+      open_one_(files_[number], in, data_name(name, salt, number), {.salt = salt, .number = number});
       one_& each = files_[number];
       if (each.problem.empty() && each.opened.size() < ends[number])
         each.too_short = '\'' + each.opened.path() + "' has " + std::to_string(each.opened.size()) +
@@ -62,26 +65,74 @@ class data_files {
     std::string too_short;  ///< what stands before the end can be read all the same
   };
 
-  static void open_one_(one_& each, const std::string& path, std::uint64_t salt, std::uint32_t number) {
-    if (!io::exists(path)) {
-      each.problem = "the data file '" + path + "' is missing";
-      return;
-    }
-    each.opened = io::file::open_read(path);
-    if (!each.opened.regular()) {
-      each.problem = '\'' + path + "' is not an ordinary file";
+  static void open_one_(one_& each, const io::directory& in, const std::string& name,
+                        const data_header& expected) {
+    const std::string quoted = '\'' + in.path_of(name) + '\'';
+    try {
+      std::optional<io::file> opened = in.open_if_exists(name, O_RDONLY);
+      if (!opened) {
+        each.problem = "the data file " + quoted + " is missing";
+        return;
+      }
+      each.opened = std::move(*opened);
+    } catch (const error&) {
+      each.problem = quoted + " is not an ordinary file";
       return;
     }
     const std::optional<data_header> header = read_data_header(each.opened);
     if (!header)
-      each.problem = "the header of the data file '" + path + "' (offset 0) is damaged";
+      each.problem = "the header of the data file " + quoted + " (offset 0) is damaged";
     else if (header->version != format_version)
-      each.problem = "the data file '" + path + "' has a format version that this weft does not know";
-    else if (header->salt != salt || header->number != number)
-      each.problem = "the data file '" + path + "' belongs to another stream";
+      each.problem = "the data file " + quoted + " has a format version that this weft does not know";
+    else if (*header != expected)
+      each.problem = "the data file " + quoted + " belongs to another stream";
   }
 
   std::vector<one_> files_;
 };
+
+/// Whether the finished file `name` has data files: then it is an index, whatever it looks like. Those of a
+/// stream that is being written, and of the one which that replaces, are not meant. *Cost*: reads the
+/// directory.
+inline bool has_data_files(const io::directory& in, const std::string& name) {
+  const auto log = [&] {
+    const std::optional<io::file> opened = in.open_if_exists(log_name(name), O_RDONLY);
+    return (opened ? log_head::read(*opened) : std::nullopt).value_or(log_head{});
+  };
+  const log_head before = log();
+  std::vector<std::string> found;
+  for (const std::string& each : in.names_with(name + ".weft-")) {
+    const std::optional<struct stat> about = in.look(each);
+    if (!about || !S_ISREG(about->st_mode) || about->st_size < off_t{data_header_size}) continue;
+    const std::optional<io::file> opened = in.open_if_exists(each, O_RDONLY);
+    if (!opened) continue;
+    const std::optional<data_header> header = read_data_header(*opened);
+    if (header && each == data_name(name, header->salt, header->number) && header->salt != before.salt &&
+        header->salt != before.replaced)
+      found.push_back(each);
+  }
+  if (found.empty()) return false;
+  // A writer may have begun, or ended, since the log was read.
+  const log_head after = log();
+  return std::ranges::any_of(found, [&](const std::string& each) {
+    return in.has(each) && !each.starts_with(data_name_prefix(name, after.salt)) &&
+           !each.starts_with(data_name_prefix(name, after.replaced));
+  });
+}
+
+/// Removes the data files of a stream that nobody needs any more: those whose headers say that they are its.
+inline void remove_data_files(const io::directory& in, const std::string& name, std::uint64_t salt) {
+  const auto is_ours = [&](std::uint32_t number) {
+    const std::string each = data_name(name, salt, number);
+    const std::optional<struct stat> about = in.look(each);
+    if (!about || !S_ISREG(about->st_mode)) return false;
+    const std::optional<io::file> opened = in.open_if_exists(each, O_RDONLY);
+    return opened && read_data_header(*opened) == data_header{.salt = salt, .number = number};
+  };
+  // Their numbers have no gaps. The last one goes first, so that what is cut off can be done again.
+  std::uint32_t count = 0;
+  while (is_ours(count)) ++count;
+  while (count-- > 0) in.remove(data_name(name, salt, count));
+}
 
 }  // namespace weft::stream

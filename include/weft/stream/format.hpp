@@ -5,7 +5,7 @@
 
 #include <weft/base/error.hpp>
 #include <weft/io/crc32c.hpp>
-#include <weft/io/file.hpp>
+#include <weft/io/directory.hpp>
 #include <weft/stream/bytes.hpp>
 
 #include <array>
@@ -42,11 +42,16 @@ inline constexpr std::uint64_t index_magic = 0x0A58497466657789;   // 89 "weftIX
 inline constexpr std::uint64_t footer_magic = 0x0A544F7466657789;  // 89 "weftOT" 0A
 inline constexpr std::uint64_t data_magic = 0x0A54447466657789;    // 89 "weftDT" 0A
 
-/// The names of a stream's files.
-inline std::string part_name(const std::string& name) { return name + ".part"; }
-inline std::string log_name(const std::string& name) { return name + ".log"; }
-inline std::string data_name(const std::string& name, std::uint32_t number) {
-  return name + '.' + std::to_string(number);
+/// The names beside a stream's own, which no other program uses.
+inline std::string part_name(const std::string& name) { return name + ".weft-part"; }
+inline std::string log_name(const std::string& name) { return name + ".weft-log"; }
+/// Data files have the salt of their stream in their names, so that a new stream can be written while the old
+/// one of the same name is read.
+inline std::string data_name_prefix(const std::string& name, std::uint64_t salt) {
+  return name + ".weft-" + io::hexadecimal(salt) + '-';
+}
+inline std::string data_name(const std::string& name, std::uint64_t salt, std::uint32_t number) {
+  return data_name_prefix(name, salt) + std::to_string(number);
 }
 
 enum class slot_kind : std::uint8_t { none = 0, head = 1, segment = 2, mark = 3, footer = 4 };
@@ -170,6 +175,7 @@ struct data_header {
   std::uint64_t salt = 0;
   std::uint32_t number = 0;
   std::uint8_t version = format_version;
+  friend bool operator==(const data_header&, const data_header&) = default;
 };
 
 /// Writes the first block of a data file; the stream's bytes begin behind it, at data_header_size.

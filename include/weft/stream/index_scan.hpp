@@ -2,7 +2,6 @@
 // Reads an index, finished or not, as far as its checksums vouch for it.
 #pragma once
 
-#include <weft/io/file.hpp>
 #include <weft/stream/format.hpp>
 #include <weft/stream/segment_map.hpp>
 
@@ -138,11 +137,12 @@ inline bool claims_to_be_index(const io::file& candidate) {
          get<std::uint64_t>(magic.data()) == footer_magic;
 }
 
-/// Whether the stream `name` has a data file: then it is segmented, whatever has become of its index.
-inline bool has_data_file(const std::string& name) {
-  const std::string first = data_name(name, 0);
-  if (!io::exists(first)) return false;
-  return read_data_header(io::file::open_read(first)).has_value();
+/// The salt that an index names in its first block; 0 if it is none, or that is damaged.
+inline std::uint64_t salt_of(const io::file& candidate) {
+  std::array<std::byte, slot_size> slot;
+  if (candidate.read_at(slot.data(), slot.size(), 0) < slot.size()) return 0;
+  const std::optional<block_head> head = get_head(slot.data());
+  return head && head->number == 0 ? head->salt : 0;
 }
 
 }  // namespace weft::stream

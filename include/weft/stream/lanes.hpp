@@ -3,7 +3,7 @@
 #pragma once
 
 #include <weft/io/crc32c.hpp>
-#include <weft/io/file.hpp>
+#include <weft/io/directory.hpp>
 #include <weft/stream/placer.hpp>
 #include <weft/stream/tree.hpp>
 
@@ -152,10 +152,8 @@ class lane_table {
     if (!b.begin_move()) return;
     try {
       if (!l.scratch) {
-        const std::string path = scratch_ + ".spill" + std::to_string(reinterpret_cast<std::uintptr_t>(&l));
-        io::file made = io::file::create(path, true);
-        io::remove_if_exists(path);  // it lives as long as it is open
-        l.scratch = std::move(made);
+        const io::directory in(scratch_);
+        l.scratch = io::unnamed_file(in, io::directory::name_in(scratch_), 0600).keep_unnamed();
       }
       l.scratch.write_at(b.bytes.get(), b.used, l.scratch_size);
     } catch (...) {

@@ -4,31 +4,25 @@
 
 #include <weft/io/crc32c.hpp>
 #include <weft/io/file.hpp>
-#include <weft/io/names.hpp>
 #include <weft/stream/commit_log.hpp>
-#include <weft/stream/format.hpp>
-#include <weft/stream/index_scan.hpp>
 #include <weft/stream/placer.hpp>
-
-#include <optional>
+#include <weft/stream/reservation.hpp>
 
 namespace weft::stream {
 
-/// Writes `<path>.part`, with a log of commits in `<path>.log`, and renames it to `<path>` at the end.
+/// Writes `<path>.weft-part`, with a log of commits beside it, and renames it to `<path>` at the end.
 class plain_layout final : public placer {
  public:
   struct options {
     bool overwrite = false;
-    std::uint64_t commit_every = 0;  ///< bytes; 0: only when placing fails or the stream is given up
+    std::uint64_t commit_every = 0;  ///< bytes; 0: never
     bool durable = false;            ///< commits survive a power failure
     bool sync = true;                ///< and so does the finished file
     bool readable = false;           ///< while it is written
   };
   /// *Throws*: std::system_error, also if `path` exists and is not to be overwritten.
   plain_layout(const std::string& path, const options& o)
-      : options_(o), path_(path), part_(create_(path, o.overwrite)), replaces_index_(is_index_(path)) {
-    io::remove_if_exists(log_name(path));
-  }
+      : options_(o), files_(reservation::to_write(path, o.overwrite)) {}
 
   bool in_any_order() const noexcept override { return true; }
   std::uint32_t place_at(std::span<const piece> pieces, std::uint64_t at) override {
@@ -66,20 +60,15 @@ class plain_layout final : public placer {
   }
   void finish() override {
     if (allocated_ > size_) part_.resize(size_);
+    files_.share_access(part_);
     if (options_.sync) part_.sync();
-    part_.close();
-    io::rename(part_.path(), path_, options_.overwrite);
-    if (options_.sync) io::sync_directory_of(path_);
+    files_.publish(options_.sync);
     committed_.store(size_, base::memory_order_relaxed);
-    if (replaces_index_) remove_data_files_();
-    if (log_) {
-      log_.reset();
-      io::remove_if_exists(log_name(path_));
-    }
   }
   void give_up() noexcept override {
     try {
-      if (options_.commit_every != 0) note_();
+      if (options_.commit_every == 0) return files_.discard();  // nothing vouches for its bytes
+      note_();
       if (allocated_ > size_) part_.resize(size_);
     } catch (...) {  // what was committed before stays
     }
@@ -91,21 +80,6 @@ class plain_layout final : public placer {
  private:
   static constexpr std::size_t parts_at_once = 64;
 
-  static io::file create_(const std::string& path, bool overwrite) {
-    if (!overwrite && io::exists(path)) io::fail(EEXIST, "create", path);
-    return io::file::create_locked(part_name(path), overwrite);
-  }
-  static bool is_index_(const std::string& path) {
-    return io::exists(path) && claims_to_be_index(io::file::open_read(path));
-  }
-  /// Those of the segmented stream that had the name before.
-  void remove_data_files_() {
-    constexpr std::uint32_t gap = 64;  // workers that appended nothing have no file
-    for (std::uint32_t n = 0, missing = 0; missing < gap; ++n) {
-      missing = io::exists(data_name(path_, n)) ? 0 : missing + 1;
-      io::remove_if_exists(data_name(path_, n));
-    }
-  }
   /// Blocks that exist make durable writes much faster.
   void allocate_(std::uint64_t end) {
     const std::lock_guard hold(door_);
@@ -117,20 +91,16 @@ class plain_layout final : public placer {
     } catch (const std::system_error&) {  // no room ahead; the write will say whether there is any
     }
   }
-  void note_(io::file* durable = nullptr) {
-    if (!log_) log_.emplace(log_name(path_), true);
-    log_->note(size_, crc_, durable);
-  }
+  void note_(io::file* durable = nullptr) { log_.note(size_, crc_, durable); }
   void make_commit_() {
     note_(options_.durable ? &part_ : nullptr);
     committed_.store(size_, base::memory_order_relaxed);
   }
 
   const options options_;
-  const std::string path_;
-  io::file part_;
-  const bool replaces_index_;
-  std::optional<commit_log> log_;
+  reservation files_;
+  io::file& part_ = files_.part();
+  commit_log log_{files_.log(), files_.salt(), files_.in()};
   std::uint64_t size_ = 0;
   base::mutex door_;
   std::uint64_t allocated_ = 0;

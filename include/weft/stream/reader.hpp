@@ -3,7 +3,7 @@
 #pragma once
 
 #include <weft/base/error.hpp>
-#include <weft/io/file.hpp>
+#include <weft/io/directory.hpp>
 #include <weft/stream/checked_walk.hpp>
 #include <weft/stream/data_files.hpp>
 #include <weft/stream/format.hpp>
@@ -11,12 +11,11 @@
 #include <weft/stream/seek.hpp>
 #include <weft/stream/segment_map.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -32,13 +31,11 @@ class append_reader {
   /// existence, the header and the length of every data file. *Throws*: also weft::error if the stream is not
   /// finished; `recover(path)` then keeps what is complete. *Cost*: some 10 ms for a million segments.
   explicit append_reader(const std::string& path) : path_(path) {
-    if (!io::exists(path) && io::exists(stream::part_name(path))) refuse_unfinished_();
-    io::file opened = io::file::open_read(path);
-    if (!opened.regular()) throw error("weft: '" + path + "' is not an ordinary file");
-    if (stream::claims_to_be_index(opened))
-      open_segmented_(opened);
-    else
-      open_plain_(std::move(opened));
+    const io::directory in(path);
+    const std::string name = io::directory::name_in(path);
+    if (!in.has(name) && in.has(stream::part_name(name))) refuse_unfinished_();
+    while (!open_(in, name)) {
+    }
   }
 
   /// The bytes of the stream.
@@ -85,28 +82,29 @@ class append_reader {
     if (segmented_) walk_([](std::span<const std::byte>) {});
   }
 
-  /// Writes the stream's bytes to an ordinary file and compares checksums while it does. *Effects*: writes
-  /// "to.part", which is synchronised and then renamed; on failure it is removed, and `to` is what it was.
-  /// *Throws*: as the class; std::system_error (EEXIST) if `to` exists and not `overwrite`.
+  /// Writes the stream's bytes to an ordinary file and compares checksums while it does. *Effects*: `to`
+  /// appears when it is complete and synchronised; on failure it is what it was. *Throws*: as the class;
+  /// std::system_error (EEXIST) if `to` exists and not `overwrite`.
   void export_plain(const std::string& to, bool overwrite = false) const {
-    if (!overwrite && io::exists(to)) io::fail(EEXIST, "export to", to);
-    const std::string part = stream::part_name(to);
-    io::file out = io::file::create_locked(part, overwrite);
-    try {
-      if (size() > 0)
-        out.allocate(0, size());  // a device that is too small says so before anything is written
-      std::uint64_t end = 0;
-      walk_([&](std::span<const std::byte> bytes) {
-        out.write_at(bytes.data(), bytes.size(), end);
-        end += bytes.size();
-      });
-      out.sync();
-      out.close();
-      io::rename_durably(part, to, overwrite);
-    } catch (...) {
-      ::unlink(part.c_str());
-      throw;
-    }
+    const io::directory in(to);
+    const std::string name = io::directory::name_in(to);
+    const std::optional<struct stat> old = in.look(name);
+    if (old && !overwrite) io::fail(EEXIST, "export to", to);
+    if (old && !S_ISREG(old->st_mode) && !S_ISLNK(old->st_mode))
+      throw error("weft: '" + to + "' is not an ordinary file");
+    io::unnamed_file out(in, name, old ? 0600 : 0666);
+    io::file& bytes_of = out.content();
+    if (size() > 0)
+      bytes_of.allocate(0, size());  // a device that is too small says so before anything is written
+    std::uint64_t end = 0;
+    walk_([&](std::span<const std::byte> bytes) {
+      bytes_of.write_at(bytes.data(), bytes.size(), end);
+      end += bytes.size();
+    });
+    if (old && S_ISREG(old->st_mode)) bytes_of.share_access_of(*old);
+    bytes_of.sync();
+    out.publish(name, overwrite);
+    in.sync();
   }
 
  private:
@@ -115,25 +113,44 @@ class append_reader {
                 stream::part_name(path_) + "'; weft::recover keeps what is complete of it");
   }
 
-  void open_segmented_(const io::file& index) {
+  /// *Returns*: false if the stream was replaced by another one meanwhile.
+  bool open_(const io::directory& in, const std::string& name) {
+    io::file opened = io::file::open_read(path_);
+    if (!opened.regular()) throw error("weft: '" + path_ + "' is not an ordinary file");
+    try {
+      if (stream::claims_to_be_index(opened))
+        open_segmented_(opened, in, name);
+      else
+        open_plain_(opened, in, name);
+    } catch (const damaged_stream&) {
+      // A writer that replaces a stream removes the data files of the old one.
+      if (opened.same_as(io::file::open_read(path_).about())) throw;
+      return false;
+    }
+    if (!segmented_) data_.take(std::move(opened));
+    return true;
+  }
+  void open_segmented_(const io::file& index, const io::directory& in, const std::string& name) {
     stream::index_scan found = stream::scan_index(index);
     if (!found.end)
       throw damaged_stream("weft: the stream '" + path_ + "' is damaged, or not finished: " + found.damage);
+    data_ = {};
+    data_.open(in, name, found.salt, found.ends);
+    data_.require_all();
     map_ = std::move(found.segments);
     crc_ = found.end->all.crc;
     segmented_ = true;
-    data_.open(path_, found.salt, found.ends);
-    data_.require_all();
   }
-
-  void open_plain_(io::file opened) {
+  void open_plain_(const io::file& opened, const io::directory& in, const std::string& name) {
     if (stream::read_data_header(opened))
       throw error("weft: '" + path_ + "' is one data file of a segmented stream, whose name has no number");
-    if (stream::has_data_file(path_))
-      throw damaged_stream("weft: '" + path_ + "' is not an index, but there is the data file '" +
-                           stream::data_name(path_, 0) + "': the index is damaged; or remove the data file");
-    if (const std::uint64_t size = opened.size(); size > 0) map_.append({.offset = 0, .length = size});
-    data_.take(std::move(opened));
+    const std::uint64_t size = opened.size();
+    // An index that is recognised by neither end. Indices consist of whole slots: others need no look.
+    if ((size < 8 || size % stream::slot_size == 0) && stream::has_data_files(in, name))
+      throw damaged_stream("weft: '" + path_ +
+                           "' is not an index, but has data files beside it: the index is damaged; or remove "
+                           "the data files");
+    if (size > 0) map_.append({.offset = 0, .length = size});
   }
 
   [[noreturn]] WEFT_COLD void ended_early_(std::uint32_t file, std::uint64_t offset) const {

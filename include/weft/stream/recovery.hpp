@@ -4,12 +4,8 @@
 
 #include <weft/base/error.hpp>
 #include <weft/io/crc32c.hpp>
-#include <weft/io/file.hpp>
 #include <weft/stream/checked_walk.hpp>
-#include <weft/stream/commit_log.hpp>
-#include <weft/stream/data_files.hpp>
-#include <weft/stream/format.hpp>
-#include <weft/stream/index_scan.hpp>
+#include <weft/stream/reservation.hpp>
 #include <weft/stream/segment_index.hpp>
 
 #include <algorithm>
@@ -17,9 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace weft {
@@ -40,60 +36,93 @@ namespace stream::detail {
 
 class recovery {
  public:
-  recovery(const std::string& path, bool change, bool overwrite)
-      : path_(path), part_(part_name(path)), log_(log_name(path)), change_(change), overwrite_(overwrite) {}
+  recovery(const std::string& path, bool overwrite)
+      : path_(path), in_(path), name_(io::directory::name_in(path)), overwrite_(overwrite) {}
 
-  recovered run() {
-    if (!io::exists(part_)) return published_();
-    if (change_ && !overwrite_ && io::exists(path_)) io::fail(EEXIST, "recover", path_);
-    io::file part = open_(part_);
-    if (claims_to_be_index(part)) return segmented_(std::move(part));
-    if (io::exists(log_)) return plain_(part);
-    if (has_data_file(path_)) return segmented_(std::move(part));
-    throw error("weft: nothing vouches for the bytes of '" + part_ + "': there is no '" + log_ + '\'');
+  /// Changes nothing.
+  recovered look() const {
+    std::optional<io::file> part = in_.open_if_exists(part_name(name_), O_RDONLY);
+    if (!part) return look_at_published_();
+    return unfinished_(*part, in_.open_if_exists(log_name(name_), O_RDONLY), nullptr);
+  }
+  recovered run() const {
+    if (!in_.has(part_name(name_)) && !has_log_()) {
+      const recovered found = look_at_published_();
+      if (found.was_complete) return found;
+      if (!overwrite_) refuse_damaged_(found);
+    }
+    reservation reserved = reservation::to_recover(path_, overwrite_);
+    try {
+      if (!reserved.has_part()) return published_(in_.open_if_exists(name_, O_RDONLY), &reserved);
+      if (!overwrite_ && in_.has(name_)) io::fail(EEXIST, "recover", path_);
+      return unfinished_(reserved.part(), std::nullopt, &reserved);
+    } catch (...) {
+      reserved.give_back();
+      throw;
+    }
   }
 
  private:
-  io::file open_(const std::string& path) const {
-    io::file opened = change_ ? io::file::open_write(path) : io::file::open_read(path);
-    if (change_ && !opened.try_lock()) throw error("weft: '" + path + "' is still being written");
-    return opened;
+  /// Whether a writer of weft's has left its log, or holds it.
+  bool has_log_() const {
+    const std::optional<io::file> log = in_.open_if_exists(log_name(name_), O_RDONLY);
+    return log && (log_head::read(*log) || !commit_log::all_valid(*log).empty());
+  }
+  [[noreturn]] void refuse_damaged_(const recovered& found) const {
+    throw error("weft: the stream '" + path_ + "' is damaged behind its first " +
+                std::to_string(found.bytes) +
+                " bytes, which are kept only if it may be overwritten: " + found.reason);
   }
 
-  /// There is no unfinished stream.
-  recovered published_() {
-    if (!io::exists(path_))
-      throw error("weft: there is no stream '" + path_ + "', neither finished nor as '" + part_ + '\'');
-    io::file opened = io::file::open_read(path_);
-    if (claims_to_be_index(opened) || has_data_file(path_)) return segmented_(open_(path_));
-    // The log of a stream that was ended between its publication and the removal of its log.
-    if (change_ && io::exists(log_)) {
-      [[maybe_unused]] const io::file lock = open_(log_);
-      io::remove_if_exists(log_);
+  // In all that follows `changing` is null where nothing may be changed.
+
+  /// Without a reservation the stream may be replaced meanwhile, and the data files of the old one go.
+  recovered look_at_published_() const {
+    for (;;) {
+      const std::optional<io::file> opened = in_.open_if_exists(name_, O_RDONLY);
+      try {
+        const recovered found = published_(opened, nullptr);
+        if (found.was_complete || in_.is(*opened, name_)) return found;
+      } catch (const error&) {
+        if (!opened || in_.is(*opened, name_)) throw;
+      }
     }
-    const std::uint64_t size = opened.size();
+  }
+  /// There is no unfinished stream.
+  recovered published_(const std::optional<io::file>& opened, reservation* changing) const {
+    if (!opened)
+      throw error("weft: there is no stream '" + path_ + "', neither finished nor as '" + part_name(path_) +
+                  '\'');
+    if (claims_to_be_index(*opened) || has_data_files(in_, name_)) return segmented_(*opened, changing, true);
     recovered whole;
-    whole.bytes = whole.committed = size;
+    whole.bytes = whole.committed = opened->size();
     whole.was_complete = true;
+    if (changing != nullptr) changing->end(false);
     return whole;
   }
+  recovered unfinished_(io::file& part, const std::optional<io::file>& log, reservation* changing) const {
+    if (claims_to_be_index(part)) return segmented_(part, changing, false);
+    if (changing != nullptr ? changing->found_log() : log.has_value())
+      return plain_(part, changing != nullptr ? changing->log() : *log, changing);
+    throw error("weft: nothing vouches for the bytes of '" + part.path() + "': there is no '" +
+                log_name(path_) + '\'');
+  }
 
-  recovered plain_(io::file& part) {
-    const io::file log = open_(log_);
+  static recovered plain_(io::file& part, const io::file& log, reservation* changing) {
     std::vector<commit> commits = commit_log::all_valid(log);
-    if (commits.empty()) throw error("weft: nothing to recover: no record of '" + log_ + "' is valid");
+    if (commits.empty()) throw error("weft: nothing to recover: no record of '" + log.path() + "' is valid");
     std::ranges::sort(commits, {}, &commit::frontier);
     recovered found;
     found.committed = commits.back().frontier;
     const bool any = longest_prefix_(part, commits, found);
     if (!any)
-      throw error("weft: nothing to recover: no record of '" + log_ + "' has the checksum of what is in '" +
-                  part_ + '\'');
-    if (!change_) return found;
+      throw error("weft: nothing to recover: no record of '" + log.path() +
+                  "' has the checksum of what is in '" + part.path() + '\'');
+    if (changing == nullptr) return found;
     part.resize(found.bytes);
+    changing->share_access(part);
     part.sync();
-    io::rename_durably(part_, path_, overwrite_);
-    io::remove_if_exists(log_);
+    changing->publish(true);
     return found;
   }
 
@@ -128,13 +157,11 @@ class recovery {
     return any;
   }
 
-  /// `index` is unfinished, or finished.
-  recovered segmented_(io::file index) {
-    const std::string& source = index.path();
+  recovered segmented_(const io::file& index, reservation* changing, bool published) const {
     const index_scan scan = scan_index(index);
     if (scan.salt == 0) throw error("weft: nothing to recover: " + scan.damage);
     data_files data;
-    data.open(path_, scan.salt, scan.ends);
+    data.open(in_, name_, scan.salt, scan.ends);
     const walk_result walk = checked_walk(scan.segments, data, true, [](std::span<const std::byte>) {});
     recovered found{.bytes = scan.segments.start(walk.segments),
                     .committed = scan.segments.bytes(),
@@ -143,70 +170,62 @@ class recovery {
                     .reason = walk.damage.empty() ? scan.damage : walk.damage};
     found.was_complete = scan.end && walk.damage.empty() && walk.crc == scan.end->all.crc;
     if (scan.end && walk.damage.empty() && !found.was_complete)
-      found.reason =
-          "the checksum of the whole stream, in the footer of '" + source + "', is not that of its segments";
+      found.reason = "the checksum of the whole stream, in the footer of '" + index.path() +
+                     "', is not that of its segments";
     if (walk.segments == 0 && !found.was_complete)
       throw error("weft: nothing to recover of '" + path_ + "': " + found.reason);
-    if (!change_) return found;
-    if (found.was_complete) {
-      if (source == path_) return found;
-      data.sync();
-      index.sync();
-      io::rename_durably(source, path_, overwrite_);
+    if (changing == nullptr) return found;
+    if (found.was_complete && published) {
+      changing->end(false);
       return found;
     }
-    if (source == path_ && !overwrite_)
-      throw error("weft: the stream '" + path_ + "' is damaged behind its first " +
-                  std::to_string(found.bytes) +
-                  " bytes, which are kept only if it may be overwritten: " + found.reason);
-    found.segments = rewrite_(scan, walk.segments, data);
-    if (source != path_) io::remove_if_exists(source);
+    if (published && !overwrite_) refuse_damaged_(found);
+    data.sync();
+    if (found.was_complete) {
+      changing->share_access(changing->part());
+      changing->part().sync();
+      changing->publish(true);
+    } else {
+      found.segments = rewrite_(scan, walk.segments, *changing);
+    }
     return found;
   }
 
   /// Publishes an index of the first `count` segments. *Returns*: how many it has: neighbours become one.
-  std::uint64_t rewrite_(const index_scan& scan, std::size_t count, data_files& data) {
-    const std::string fresh = path_ + ".recovered";
-    totals all;
-    try {
-      segment_index index(fresh, true, scan.salt);
-      for (std::size_t i = 0; i < count; ++i) {
-        const segment s = scan.segments[i];
-        index.add(s.file, s.offset, s.length, s.crc);
-      }
-      data.sync();
-      all = index.finish(true);
-      io::rename_durably(fresh, path_, overwrite_);
-    } catch (...) {
-      ::unlink(fresh.c_str());
-      throw;
+  std::uint64_t rewrite_(const index_scan& scan, std::size_t count, reservation& changing) const {
+    io::unnamed_file fresh(changing.in(), name_, overwrite_ ? 0600 : 0666);
+    changing.share_access(fresh.content());
+    segment_index index(fresh.content(), scan.salt, changing.in());
+    for (std::size_t i = 0; i < count; ++i) {
+      const segment s = scan.segments[i];
+      index.add(s.file, s.offset, s.length, s.crc);
     }
+    const totals all = index.finish(false);
+    fresh.content().sync();
+    changing.publish(fresh);
     return all.segments;
   }
 
   std::string path_;
-  std::string part_;
-  std::string log_;
-  bool change_;
+  io::directory in_;
+  std::string name_;
   bool overwrite_;
 };
 
 }  // namespace stream::detail
 
 /// Says what recover() would keep of the stream `path`. *Effects*: none. *Throws*: as recover().
-inline recovered recoverable(const std::string& path) {
-  return stream::detail::recovery(path, false, true).run();
-}
+inline recovered recoverable(const std::string& path) { return stream::detail::recovery(path, true).look(); }
 
-/// Finishes a stream whose writer has ended early: of "path.part" it keeps the longest beginning for which
-/// commit records (plain layout, "path.log") or blocks of the index (segmented layout) vouch and whose bytes
-/// match their checksums, and publishes it as `path`, durably. Of a stream that is finished and damaged it
-/// keeps the same if `overwrite`; one that is whole is left as it is. It may be repeated if it is cut off
-/// itself. *Throws*: weft::error if nothing is left, if the stream is still being written, or if it is
-/// damaged and not `overwrite`; std::system_error, with EEXIST if `path` exists beside "path.part" and not
-/// `overwrite`. *Cost*: reads the whole stream. *Thread safety*: any; two at once exclude each other.
+/// Finishes a stream whose writer has ended early: of "path.weft-part" it keeps the longest beginning for
+/// which commit records (plain layout, "path.weft-log") or blocks of the index (segmented layout) vouch and
+/// whose bytes match their checksums, and publishes it as `path`, durably. Of a stream that is finished and
+/// damaged it keeps the same if `overwrite`; one that is whole is left as it is. It may be repeated if it is
+/// cut off itself. *Throws*: weft::error if nothing is left, if the stream is still being written, or if it
+/// is damaged and not `overwrite`; std::system_error, with EEXIST if `path` exists beside "path.weft-part"
+/// and not `overwrite`. *Cost*: reads the whole stream. *Thread safety*: any; two at once exclude each other.
 inline recovered recover(const std::string& path, bool overwrite = false) {
-  return stream::detail::recovery(path, true, overwrite).run();
+  return stream::detail::recovery(path, overwrite).run();
 }
 
 }  // namespace weft

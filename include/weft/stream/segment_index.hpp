@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 
 namespace weft::stream {
 
@@ -22,17 +21,12 @@ namespace weft::stream {
 /// time.
 class segment_index {
  public:
-  /// Makes the index' file, `path` (of a stream "name" it is "name.part" until it is finished, and then
-  /// renamed). An existing one is refused if not `overwrite`, and in any case (EBUSY) while somebody writes
-  /// it. A `salt` other than 0 is that of data files which exist already.
-  segment_index(const std::string& path, bool overwrite, std::uint64_t salt = 0)
-      : journal_(path, overwrite),
-        salt_(salt != 0 ? salt : new_salt()),
-        block_(std::make_unique<block_bytes_>()) {}
+  /// `index` is empty; it and its directory must outlive this. `salt`: that of the data files.
+  segment_index(io::file& index, std::uint64_t salt, const io::directory& in)
+      : journal_(index, in), salt_(salt), block_(std::make_unique<block_bytes_>()) {}
 
   /// What the headers of the data files carry (write_data_header).
   std::uint64_t salt() const noexcept { return salt_; }
-  const std::string& path() const noexcept { return journal_.path(); }
   /// All that was added.
   totals so_far() const noexcept {
     totals all = written_;
@@ -70,7 +64,7 @@ class segment_index {
   }
 
   /// Commits, and writes the footer: the index is complete. *Requires*: as commit; nothing is added later.
-  /// *Effects*: the caller gives the file its final name (io::rename_durably).
+  /// *Effects*: the caller gives the file its final name.
   totals finish(bool durable) {
     put_last_();
     if (slot_ == 0 && number_ == 0) open_block_();  // a stream without bytes has one block too

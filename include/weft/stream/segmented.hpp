@@ -2,8 +2,8 @@
 // The segmented layout: one data file for each worker, and an index that says where the stream's bytes are.
 #pragma once
 
-#include <weft/io/names.hpp>
 #include <weft/stream/placer.hpp>
+#include <weft/stream/reservation.hpp>
 #include <weft/stream/segment_index.hpp>
 #include <weft/stream/segment_map.hpp>
 
@@ -11,7 +11,7 @@
 
 namespace weft::stream {
 
-/// Writes `<path>.0`, `<path>.1`, ... and the index `<path>.part`, which is renamed to `<path>` at the end
+/// Writes a data file for each lane and the index `<path>.weft-part`, which is renamed to `<path>` at the end
 /// (docs/reference/append-format.md). *Source*: PLIO's one file per processor.
 class segmented_layout final : public placer {
  public:
@@ -24,7 +24,7 @@ class segmented_layout final : public placer {
   };
   /// *Throws*: std::system_error, also if `path` exists and is not to be overwritten.
   segmented_layout(const std::string& path, const options& o)
-      : options_(o), path_(path), index_(create_(path, o.overwrite)) {}
+      : options_(o), reserved_(reservation::to_write(path, o.overwrite)) {}
 
   bool files_blocks() const noexcept override { return true; }
   void begin_block(std::uint32_t lane, block& b) override {
@@ -75,12 +75,13 @@ class segmented_layout final : public placer {
   }
   void finish() override {
     for (const std::unique_ptr<data_file>& f : files_) {
+      reserved_.share_access(f->data);
       if (options_.sync) f->data.sync();
       f->data.close();
     }
+    reserved_.share_access(reserved_.part());
     index_.finish(options_.sync);
-    io::rename(index_.path(), path_, options_.overwrite);
-    if (options_.sync) io::sync_directory_of(path_);
+    reserved_.publish(options_.sync);
     committed_.store(placed_, base::memory_order_relaxed);
   }
   void give_up() noexcept override {
@@ -95,28 +96,16 @@ class segmented_layout final : public placer {
     io::file data;
     std::uint64_t size = data_header_size;
   };
-  static segment_index create_(const std::string& path, bool overwrite) {
-    if (!overwrite && io::exists(path)) io::fail(EEXIST, "create", path);
-    segment_index made(part_name(path), overwrite);
-    io::remove_if_exists(path);  // its data files are about to be overwritten
-    return made;
-  }
   /// The file of a lane, which is made when it is needed. *Thread safety*: any thread, here and below.
   std::uint32_t number_of_(std::uint32_t lane) {
     const std::lock_guard hold(door_);
     if (numbers_.size() <= lane) numbers_.resize(lane + 1, none);
     if (numbers_[lane] == none) {
       const auto number = static_cast<std::uint32_t>(files_.size());
-      const std::string name = data_name(path_, number);
+      files_.reserve(number + 1);
       auto made = std::make_unique<data_file>();
-      made->data = io::file::create(name, options_.overwrite);
-      try {
-        write_data_header(made->data, index_.salt(), number);
-        files_.push_back(std::move(made));
-      } catch (...) {
-        io::remove_if_exists(name);  // another lane may come with the same number
-        throw;
-      }
+      made->data = reserved_.make_data_file(number);
+      files_.push_back(std::move(made));
       numbers_[lane] = number;
     }
     return numbers_[lane];
@@ -141,8 +130,8 @@ class segmented_layout final : public placer {
   const options options_;
   std::uint64_t placed_ = 0;
   base::atomic<std::uint64_t> committed_{0};
-  const std::string path_;
-  segment_index index_;
+  reservation reserved_;
+  segment_index index_{reserved_.part(), reserved_.salt(), reserved_.in()};
   std::uint32_t last_file_ = none;  // where the last bytes placed are,
   std::uint64_t last_end_ = 0;      // and end
   mutable base::mutex door_;
