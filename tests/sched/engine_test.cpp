@@ -376,3 +376,23 @@ TEST_CASE("workers that found nothing sleep, and wake for a run") {
   CHECK(ran == 200);
   CHECK(counters(e).sleeps > 3);
 }
+
+TEST_CASE("workers have the smallest numbers that are free, and there is an end to them") {
+  using weft::sched::worker_number;
+  const auto first = std::make_unique<worker_number>();
+  auto second = std::make_unique<worker_number>();
+  const worker_number third;
+  CHECK(first->value() == 1);
+  CHECK(second->value() == 2);
+  CHECK(third.value() == 3);
+  second.reset();
+  const worker_number again;
+  CHECK(again.value() == 2);
+  std::vector<std::unique_ptr<worker_number>> rest;
+  while (rest.size() + 3 < worker_number::most) rest.push_back(std::make_unique<worker_number>());
+  CHECK(rest.back()->value() == worker_number::most);
+  CHECK_THROWS_AS(worker_number(), weft::error);
+  CHECK_THROWS_WITH(weft::sched::engine({.workers = 2}), weft_test::contains("65536 workers"));
+  rest.clear();
+  const weft::sched::engine possible({.workers = 2});
+}

@@ -523,3 +523,58 @@ TEST_CASE("nested runs and handles that were moved keep their places") {
   file.close();
   CHECK(weft_test::slurp(dir / "out") == numbers(0, 100));
 }
+
+TEST_CASE(
+    "a stream outlives any number of runtimes, and what it had for their workers serves the next ones") {
+  const weft_test::scratch dir;
+  constexpr int rounds = 1100;  // of two workers each
+  std::string sunk;
+  append_file plain(dir / "plain", {.memory = 1 << 16, .buffer = 4096});
+  append_file segmented(dir / "segmented", {.layout = weft::append_layout::segmented, .buffer = 4096});
+  append_sink sink([&](std::span<const std::byte> bytes) {
+    sunk.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  });
+  std::vector<std::unique_ptr<char[]>> gaps;  // so that no worker is where another one was
+  std::atomic<std::uint64_t> steals{0};
+  for (int i = 0; i < rounds; ++i) {
+    weft::runtime rt({.workers = 2});
+    rt.run(
+        [i](append a, append b, append c) {
+          for (const append& each : {a, b, c}) {
+            weft::fork(leaf, 2 * i, each);
+            weft::fork(leaf, 2 * i + 1, each);
+          }
+        },
+        plain, segmented, sink);
+    gaps.push_back(std::make_unique<char[]>(1 + static_cast<std::size_t>(i) % 3000));
+    steals += rt.counters().steals;
+  }
+  plain.close();
+  segmented.close();
+  sink.close();
+  const std::string expected = numbers(0, 2 * rounds);
+  CHECK(weft_test::slurp(dir / "plain") == expected);
+  CHECK(sunk == expected);
+  weft::append_reader(dir / "segmented").export_plain(dir / "copy");
+  CHECK(weft_test::slurp(dir / "copy") == expected);
+  // For two workers and this thread, and the files of the others.
+  CHECK(std::distance(std::filesystem::directory_iterator(dir.path()), {}) <= 3 + 3);
+  CHECK(steals.load() > 0);
+}
+
+TEST_CASE("workers of several runtimes append to one stream") {
+  const weft_test::scratch dir;
+  std::vector<std::unique_ptr<weft::runtime>> all;
+  for (unsigned i = 0; i < 70; ++i)
+    all.push_back(std::make_unique<weft::runtime>(weft::runtime_options{.workers = 2}));
+  append_file file(dir / "s", {.layout = weft::append_layout::segmented, .buffer = 4096});
+  int next = 0;
+  for (int round = 0; round < 3; ++round)
+    for (auto& rt : all) {
+      rt->run(leaves, next, next + 10, file);
+      next += 10;
+    }
+  file.close();
+  weft::append_reader(dir / "s").export_plain(dir / "copy");
+  CHECK(weft_test::slurp(dir / "copy") == numbers(0, next));
+}

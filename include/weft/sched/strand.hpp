@@ -99,7 +99,8 @@ struct alignas(64) strand {
       0;                   ///< counts: a running body has run its children to their end, or a new life begins
   std::uint32_t live = 0;  ///< closures in its frames
   std::uint32_t cap = 0;   ///< how many of them there may be before fork runs some
-  std::uint64_t deferred = 0;  ///< closures of popped frames since the worker last counted them
+  std::uint32_t worker_number = 0;  ///< of the executor (worker_number.hpp); 0: the thread is no worker
+  std::uint64_t deferred = 0;       ///< closures of popped frames since the worker last counted them
   leftovers left;  ///< of the running body; if any, tasks run inside fork clean up behind themselves
   const char* inline_name = nullptr;       ///< name of the innermost named task that runs inside fork
   weak_body* weak = nullptr;               ///< the innermost one on the stack

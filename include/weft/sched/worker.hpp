@@ -8,6 +8,7 @@
 #include <weft/sched/owner.hpp>
 #include <weft/sched/readiness.hpp>
 #include <weft/sched/strand_list.hpp>
+#include <weft/sched/worker_number.hpp>
 
 namespace weft::sched {
 
@@ -22,6 +23,7 @@ class worker {
  public:
   worker(engine& home, unsigned index) : home_(&home), random_(index * 0x9E3779B97F4A7C15ull + 1) {
     idle_.executor = this;
+    idle_.worker_number = number_.value();
   }
   worker(const worker&) = delete;
   worker& operator=(const worker&) = delete;
@@ -45,6 +47,7 @@ class worker {
     s.status.store(strand_status::running, base::memory_order_relaxed);  // ordered by the door
     s.door.unlock();
     s.executor = this;
+    s.worker_number = number_.value();
     running_.store(&s, base::memory_order_release);  // pairs with the acquire of thieves
     set_current(s);
   }
@@ -104,6 +107,7 @@ class worker {
     return random_ ^= random_ << 17;
   }
 
+  const worker_number number_;
   engine* home_;
   context_slot* active_ = nullptr;  ///< the stack the thread is on
   context_slot native_;             ///< the kernel thread's own stack

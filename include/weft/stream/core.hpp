@@ -132,7 +132,7 @@ class core {
       dispatch_.tell_when_placed(*r);
       return *r.release();
     }
-    void* const place = lanes_.record(lanes_.of(s.executor), sizeof(reading_element));
+    void* const place = lanes_.record(lanes_.of(s.worker_number), sizeof(reading_element));
     if (!is_outside(s)) {
       const bool accounted = fork_mark::now(s) == n.seen;
       r->event = &sched::awaited_event::begin(s);
@@ -235,11 +235,11 @@ class core {
     if (fork_mark::now(s) != n.seen || failure_.any() || over_.load(base::memory_order_relaxed) != nullptr)
         [[unlikely]]
       enter_slowly_(n, s);
-    if (s.executor == n.worker && n.lane != nullptr) [[likely]]
+    if (s.worker_number == n.worker && n.lane != nullptr) [[likely]]
       return *n.lane;
     n.growing = nullptr;
-    n.worker = s.executor;
-    n.lane = &lanes_.of(s.executor);
+    n.lane = &lanes_.of(s.worker_number);
+    n.worker = s.worker_number;
     return *n.lane;
   }
   WEFT_NOINLINE void enter_slowly_(node& n, sched::strand& s) {
@@ -272,7 +272,8 @@ class core {
                         (now.link == nullptr && n.seen.link != nullptr);
     if (!waited) return;
     if (n.last != nullptr)
-      push_(n, *::new (lanes_.record(lanes_.of(s.executor), sizeof(element))) element(element_kind::anew));
+      push_(n,
+            *::new (lanes_.record(lanes_.of(s.worker_number), sizeof(element))) element(element_kind::anew));
     n.seen = {now.who, nullptr, now.drains};
   }
   fence_element& push_fence_(node& n, sched::strand& s) {
@@ -286,7 +287,7 @@ class core {
       core& of = *f.of;
       if (f.tasks.end(false)) of.frontier_.advance(nullptr);
     };
-    void* const place = lanes_.record(lanes_.of(s.executor), sizeof(fence_element));
+    void* const place = lanes_.record(lanes_.of(s.worker_number), sizeof(fence_element));
     auto& f = *::new (place) fence_element(*this, {passed, dropped});
     push_(n, f);
     return f;

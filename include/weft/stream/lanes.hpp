@@ -4,19 +4,21 @@
 
 #include <weft/io/crc32c.hpp>
 #include <weft/io/directory.hpp>
+#include <weft/sched/worker_number.hpp>
 #include <weft/stream/placer.hpp>
 #include <weft/stream/tree.hpp>
 
 #include <array>
+#include <bit>
 #include <cstring>
 #include <string>
 #include <vector>
 
 namespace weft::stream {
 
-/// What one worker uses to append to a stream. *Thread safety*: for the task that the worker executes.
+/// What one worker uses to append to a stream, and after its end the next worker that has its number.
+/// *Thread safety*: for the task that the worker executes.
 struct lane {
-  const sched::worker* of = nullptr;  ///< constant once the lane is published
   std::uint32_t number = 0;
   base::mutex door;          ///< closed while `current` changes or is filed
   block* current = nullptr;  ///< also read, behind the door, by whoever has the frontier
@@ -39,14 +41,13 @@ class lane_table {
     }
   }
 
-  /// The lane of a worker; null: of threads that are none. *Throws*: std::bad_alloc.
-  lane& of(const sched::worker* w) {
-    const std::size_t start = (reinterpret_cast<std::uintptr_t>(w) >> 6) % places;
-    for (std::size_t i = start;; i = (i + 1) % places) {
-      lane* const l = table_[i].load(base::memory_order_acquire);  // pairs with add_
-      if (l == nullptr) return add_(w, start);
-      if (l->of == w) return *l;
-    }
+  /// The lane of the worker with that number; 0: of threads that are no workers. *Throws*: std::bad_alloc.
+  lane& of(std::uint32_t worker) {
+    const position p(worker);
+    const entry* const entries = table_[p.row].load(base::memory_order_acquire);  // pairs with add_
+    lane* const l =
+        entries != nullptr ? entries[p.column].load(base::memory_order_acquire) : nullptr;  // pairs with add_
+    return l != nullptr ? *l : add_(p);
   }
   /// Memory for a record. *Throws*: std::bad_alloc.
   void* record(lane& l, std::size_t size) {
@@ -128,20 +129,29 @@ class lane_table {
   std::uint64_t spilled() const noexcept { return spilled_.load(base::memory_order_relaxed); }
 
  private:
-  static constexpr std::size_t places = 1024;  // far more than workers of all runtimes
+  using entry = base::atomic<lane*>;
+  /// Where a number stands in the table: rows hold 1, 1, 2, 4, 8, ... numbers, and are made when they are
+  /// needed.
+  struct position {
+    std::size_t row, column;
+    explicit position(std::uint32_t n) noexcept
+        : row(static_cast<std::size_t>(std::bit_width(n))), column(n - std::bit_floor(n)) {}
+  };
+  static constexpr std::size_t rows = std::bit_width(sched::worker_number::most) + 1;
 
-  lane& add_(const sched::worker* w, std::size_t start) {
+  lane& add_(position p) {
     const std::lock_guard hold(door_);
-    for (std::size_t i = start;; i = (i + 1) % places) {
-      if (lane* const l = table_[i].load(base::memory_order_relaxed)) {
-        if (l->of == w) return *l;
-        continue;
-      }
-      lane& l = make_();
-      l.of = w;
-      table_[i].store(&l, base::memory_order_release);  // pairs with of
-      return l;
+    // Relaxed: they are changed behind the door only.
+    entry* entries = table_[p.row].load(base::memory_order_relaxed);
+    if (entries == nullptr) {
+      rows_.push_back(std::make_unique<entry[]>(p.row < 2 ? 1 : std::size_t{1} << (p.row - 1)));
+      entries = rows_.back().get();
+      table_[p.row].store(entries, base::memory_order_release);  // pairs with of
     }
+    if (lane* const l = entries[p.column].load(base::memory_order_relaxed)) return *l;
+    lane& l = make_();
+    entries[p.column].store(&l, base::memory_order_release);  // pairs with of
+    return l;
   }
   lane& make_() {
     all_.push_back(std::make_unique<lane>());
@@ -183,8 +193,9 @@ class lane_table {
   const std::size_t budget_;
   const std::string scratch_;
   base::atomic<std::uint64_t> spilled_{0};
-  std::array<base::atomic<lane*>, places> table_{};
+  std::array<base::atomic<entry*>, rows> table_{};
   base::mutex door_;
+  std::vector<std::unique_ptr<entry[]>> rows_;
   std::vector<std::unique_ptr<lane>> all_;
 };
 

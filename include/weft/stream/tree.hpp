@@ -89,7 +89,7 @@ struct node final : element {
   element* last = nullptr;
   extent* growing = nullptr;  ///< the last element, if that is an extent in the lane's block
   fork_mark seen;
-  const sched::worker* worker = nullptr;  ///< whose lane this is:
+  std::uint32_t worker = 0;  ///< the number of the worker whose lane this is:
   stream::lane* lane = nullptr;
 };
 
