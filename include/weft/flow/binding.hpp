@@ -9,7 +9,11 @@
 #include <weft/flow/signature.hpp>
 #include <weft/flow/weak.hpp>
 
+#include <cstddef>
 #include <iterator>
+#include <new>
+#include <span>
+#include <type_traits>
 #include <utility>
 
 namespace weft::flow {
@@ -71,9 +75,18 @@ concept list_of_rights =
     right_of<typename std::remove_cvref_t<A>::value_type>::held != grade::none &&
     right_of<typename std::remove_cvref_t<A>::value_type>::held != grade::all;
 
-/// Tells `see` the access that a right gives.
+/// Where a right keeps the address of its object; null: it is on a part of an array.
+template <class Right>
+void* place_of(const Right& r) noexcept {
+  if constexpr (std::is_array_v<typename right_of<Right>::value>)
+    return nullptr;
+  else
+    return key::place(r);
+}
+
+/// Tells `see` the access that a right gives, which a closure keeps at `place`.
 template <class Right, class See>
-void tell(const Right& r, See&& see) {
+void tell(const Right& r, void* place, See&& see) {
   using known = right_of<Right>;
   static_assert(known::held != grade::reduce,
                 "weft: lists of rights to contribute are not supported; fork one "
@@ -81,14 +94,13 @@ void tell(const Right& r, See&& see) {
   if constexpr (std::is_array_v<typename known::value>)
     see(key::extent(key::part(r), mode_of(known::held)));
   else
-    see(sched::access{.object = address(r), .mode = mode_of(known::held), .place = key::place(r)});
+    see(sched::access{.object = address(r), .mode = mode_of(known::held), .place = place});
 }
 
 /// An argument that is no object: copied or moved into the closure, passed on as an rvalue.
 template <class Parameter, class Argument>
 struct value_binding {
-  static constexpr bool access = false, strong = false, weak = false, more = false, plain = true,
-                        lasting = true;
+  static constexpr bool access = false, strong = false, weak = false, more = false, plain = true;
   static constexpr std::uint32_t parts = 0;
   using kept = std::decay_t<Argument>;
   static constexpr access_mode mode = access_mode::read;  // not used
@@ -96,21 +108,59 @@ struct value_binding {
   static kept&& pass(kept& k) noexcept { return std::move(k); }
 };
 
-/// A container of rights. The closure keeps it and passes it on as an rvalue, so it is gone once the task
-/// runs.
+/// A container of rights, as a closure keeps it. The body takes the container itself, at a time when a thief
+/// may be looking at the closure: so that this one, and those behind it, can be stolen, a deferred closure
+/// has its rights once more, apart.
+template <class Container>
+struct kept_list {
+  using right = typename Container::value_type;
+  struct listed {
+    right copy;
+    void* place;  ///< that of the original in the container
+  };
+  static_assert(std::is_trivially_destructible_v<right>);
+
+  Container rights;
+  const listed* apart = nullptr;
+  std::size_t count = 0;  ///< how many are apart
+
+  template <class C>
+    requires std::is_same_v<std::remove_cvref_t<C>, Container>
+  kept_list(C&& c) noexcept(std::is_nothrow_constructible_v<Container, C>) : rights(std::forward<C>(c)) {}
+
+  /// Notes the rights in memory that lasts as long as the closure. *Requires*: this does not move any more.
+  /// *Throws*: std::bad_alloc.
+  void set_apart(sched::arena& memory) {
+    const auto n = static_cast<std::size_t>(std::distance(std::begin(rights), std::end(rights)));
+    if (n == 0) return;
+    auto* const all = static_cast<listed*>(memory.allocate(n * sizeof(listed), alignof(listed)));
+    for (const right& r : rights) ::new (all + count++) listed{r, place_of(r)};
+    apart = all;
+  }
+  template <class See>
+  void tell_all(See&& see) const {
+    if (apart != nullptr)
+      for (const listed& each : std::span(apart, count)) tell(each.copy, each.place, see);
+    else
+      for (const right& r : rights) tell(r, place_of(r), see);
+  }
+};
+
+/// An argument that is a container of rights; it is passed on as an rvalue.
 template <class Parameter, class Argument>
 struct list_binding {
   using element = right_of<typename std::remove_cvref_t<Argument>::value_type>;
   static constexpr bool access = false, strong = !element::weak, weak = element::weak, more = true,
-                        plain = false, lasting = false;
+                        plain = false;
   static constexpr std::uint32_t parts = 0;
-  using kept = std::decay_t<Argument>;
+  using kept = kept_list<std::decay_t<Argument>>;
   static constexpr access_mode mode = access_mode::read;  // not used
   static decltype(auto) keep(Argument&& a) noexcept { return std::forward<Argument>(a); }
-  static kept&& pass(kept& k) noexcept { return std::move(k); }
+  static void set_apart(kept& k, sched::arena& memory) { k.set_apart(memory); }
+  static std::decay_t<Argument>&& pass(kept& k) noexcept { return std::move(k.rights); }
   template <class See>
   static void tell_all(const kept& k, std::uint32_t, See&& see) {
-    for (const auto& r : k) tell(r, see);
+    k.tell_all(see);
   }
 };
 
@@ -181,7 +231,7 @@ struct access_binding : object_binding<Parameter, Argument> {
   using base = object_binding<Parameter, Argument>;
   using base::parameter_is_right, base::wanted;
   using typename base::given, typename base::asked, typename base::value;
-  static constexpr bool access = true, more = false, plain = wanted != grade::commute, lasting = true;
+  static constexpr bool access = true, more = false, plain = wanted != grade::commute;
   static constexpr std::uint32_t parts = 0;
   using kept = value*;
   /// A right that a task holds may be on memory of the program's own, which is never renamed.
@@ -225,7 +275,7 @@ template <class Parameter, class Argument>
 struct slice_binding : object_binding<Parameter, Argument> {
   using base = object_binding<Parameter, Argument>;
   using base::parameter_is_right, base::wanted;
-  static constexpr bool access = false, more = true, plain = false, lasting = true;
+  static constexpr bool access = false, more = true, plain = false;
   static constexpr std::uint32_t parts = 0;
   using kept = typename base::granted;
   static_assert(wanted != grade::commute && wanted != grade::reduce,
@@ -240,7 +290,7 @@ struct slice_binding : object_binding<Parameter, Argument> {
   }
   template <class See>
   static void tell_all(const kept& k, std::uint32_t, See&& see) {
-    tell(k, see);
+    tell(k, place_of(k), see);
   }
 };
 
@@ -248,7 +298,7 @@ struct slice_binding : object_binding<Parameter, Argument> {
 /// ordered like one that updates: what its children contribute goes straight to the object.
 template <class Parameter, class T, class Op>
 struct weak_reduce_binding : object_binding<Parameter, weak_reduce<T, Op>> {
-  static constexpr bool access = false, more = true, plain = false, lasting = true;
+  static constexpr bool access = false, more = true, plain = false;
   static constexpr std::uint32_t parts = 0;
   using kept = weak_reduce<T, Op>;
 
@@ -265,7 +315,7 @@ template <class Parameter, class Argument>
 struct reduce_binding;
 template <class Parameter, class T, class Op>
 struct reduce_binding_to : object_binding<Parameter, reduce<T, Op>> {
-  static constexpr bool access = false, more = true, plain = false, lasting = true;
+  static constexpr bool access = false, more = true, plain = false;
   static constexpr std::uint32_t parts = 1;
   using kept = contribution<T, Op>;
 

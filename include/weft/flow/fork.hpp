@@ -89,12 +89,15 @@ WEFT_NOINLINE void fork_carefully(sched::strand& s, const task_options* options,
   if (v == sched::verdict::defer) {
     using closure = task<F, R, WithOptions, std::index_sequence_for<Bindings...>, Bindings...>;
     if (!s.pending()) open_frame(s);
+    const sched::arena_mark before = s.closures.mark();
     void* const place = s.closures.allocate(sizeof(closure), alignof(closure));
     const auto* const link = s.top->link;
     try {
-      defer(s, *::new (place) closure(std::move(f), r, options, std::move(kept)...));
+      closure& made = *::new (place) closure(std::move(f), r, options, std::move(kept)...);
+      made.set_lists_apart(s.closures);
+      defer(s, made);
     } catch (...) {
-      if (s.top->link == link) s.closures.release_to(place);  // else a fence lies behind it
+      if (s.top->link == link) s.closures.release_to(before);  // else a fence lies behind it
       throw;
     }
   } else if (v == sched::verdict::run_now) {

@@ -61,6 +61,11 @@ using called = std::invoke_result_t<F, passed<Bindings>...>;
 template <class Binding>
 concept defers_specially = requires(typename Binding::kept& k, sched::closure& c) { Binding::defer(k, c); };
 
+/// Whether a closure has to keep more of an argument, once it is where it stays.
+template <class Binding>
+concept sets_apart =
+    requires(typename Binding::kept& k, sched::arena& memory) { Binding::set_apart(k, memory); };
+
 /// Whether a closure that keeps an argument reads an object on top, which the binding names.
 template <class Binding>
 concept waits_for_object = requires(const typename Binding::kept& k) { Binding::object(k); };
@@ -88,6 +93,7 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
   static constexpr std::size_t accesses = (std::size_t{has_object<Bindings>} + ... + 0);
   static constexpr std::size_t object_count = accesses + result<R>::objects;
   static constexpr bool has_more = (Bindings::more || ... || false);
+  static constexpr bool has_lists = (sets_apart<Bindings> || ...);
   static constexpr std::uint32_t part_count = (Bindings::parts + ... + 0u);
 
   template <std::size_t N>
@@ -98,7 +104,7 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
  public:
   static constexpr bool nothrow = std::is_nothrow_move_constructible_v<F> &&
                                   (std::is_nothrow_move_constructible_v<typename Bindings::kept> && ...) &&
-                                  !(defers_specially<Bindings> || ...);
+                                  !(defers_specially<Bindings> || ...) && !has_lists;
 
   /// *Throws*: what moving the callable and the arguments throws.
   task(F&& f, result<R> r, const sched::task_options* options,
@@ -112,6 +118,18 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
     }
   }
   ~task() {}  // run and drop destroy the payload
+
+  /// The closure is about to be deferred. *Throws*: std::bad_alloc; then it has no payload any more.
+  void set_lists_apart([[maybe_unused]] sched::arena& memory) {
+    if constexpr (has_lists) {
+      try {
+        (set_list_apart<I>(memory), ...);
+      } catch (...) {
+        destroy_payload();
+        throw;
+      }
+    }
+  }
 
  private:
   /// How many of the first N arguments are accesses: the place of an access among the objects.
@@ -129,6 +147,10 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
       return nth_binding<N>::defer(kept, *this);
     else
       return std::move(kept);
+  }
+  template <std::size_t N>
+  void set_list_apart(sched::arena& memory) {
+    if constexpr (sets_apart<nth_binding<N>>) nth_binding<N>::set_apart(std::get<N>(values_), memory);
   }
   template <std::size_t N, class K>
   void note_object(const K& kept) noexcept {
@@ -259,7 +281,6 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
                                            object_count,
                                            &options_of_,
                                            (Bindings::plain && ...),
-                                           (Bindings::lasting && ...),
                                            has_more ? &more_ : nullptr,
                                            part_count != 0 ? &fold_ : nullptr,
                                            renames ? kinds_.data() : nullptr,

@@ -32,9 +32,9 @@ struct descriptor {
   const access_mode* modes;         ///< rights on the objects, in the order of closure::objects()
   std::size_t objects;              ///< how many
   const task_options& (*options)(const closure&) noexcept;
-  bool plain = true;    ///< only read, write and update of whole objects, all of them in objects()
-  bool lasting = true;  ///< `more` may be called while the task runs, too
-  void (*more)(closure&, access_visitor&) = nullptr;  ///< accesses besides those on objects(); null: none
+  bool plain = true;  ///< only read, write and update of whole objects, all of them in objects()
+  /// Tells the accesses besides those on objects(), also while the task runs; null: there are none.
+  void (*more)(closure&, access_visitor&) = nullptr;
   /// Folds a contribution that was made apart into its object; `all_parts`: destroys the arguments, after
   /// that. Null: there are no contributions.
   void (*fold)(closure&, std::uint32_t part) = nullptr;

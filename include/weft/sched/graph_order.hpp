@@ -25,10 +25,6 @@ class graph_order final : private access_visitor {
     closure& c = *made.task;
     try {
       wait_for(*node_, barrier_);
-      if (made.running && !c.what->lasting) {  // its arguments may be gone
-        barrier_ = node_;
-        return *node_;
-      }
       for (std::size_t i = 0; i < c.what->objects; ++i)
         add({.object = c.objects()[i],
              .mode = c.what->modes[i],

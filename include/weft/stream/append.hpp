@@ -180,8 +180,7 @@ struct append_binding {
       std::is_same_v<Parameter, append> || std::is_same_v<Parameter, undeclared>,
       "weft: a task that is given a stream gets the right to append to it; declare the parameter as "
       "weft::append");
-  static constexpr bool access = false, strong = false, weak = false, more = false, plain = true,
-                        lasting = true;
+  static constexpr bool access = false, strong = false, weak = false, more = false, plain = true;
   static constexpr std::uint32_t parts = 0;
   using kept = stream::seat;
   static constexpr access_mode mode = access_mode::read;  // not used

@@ -177,8 +177,7 @@ struct reading_binding {
                 "weft: a task that reads a stream declares the parameter as weft::stream_reader");
   static_assert(!std::is_same_v<Argument, append_sink>,
                 "weft: what has gone into a sink cannot be read; use an append_file");
-  static constexpr bool access = false, strong = true, weak = false, more = false, plain = true,
-                        lasting = true;
+  static constexpr bool access = false, strong = true, weak = false, more = false, plain = true;
   static constexpr std::uint32_t parts = 0;
   static constexpr bool parts_meet = false;  // iterations of a loop go on at one position
   using kept = stream::reading_seat;
