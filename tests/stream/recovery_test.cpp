@@ -5,6 +5,7 @@
 #include "support/child.hpp"
 #include "support/figure.hpp"
 
+#include <weft/stream/plain.hpp>
 #include <weft/stream/reader.hpp>
 #include <weft/stream/recovery.hpp>
 
@@ -126,8 +127,13 @@ TEST_CASE("plain: however the file is cut or changed, the longest beginning that
   for (std::size_t size = 0; size <= text.size(); ++size) {
     begin.restore();
     spill(part_name(here / "p"), text.substr(0, size));
-    const recovered kept = recover(here / "p");
     INFO("cut to " << size);
+    if (size < 100) {  // no commit vouches for any of its bytes, and the log is not about this file
+      REQUIRE_THAT(refusal([&] { recover(here / "p"); }), contains("nothing to recover"));
+      REQUIRE(slurp(part_name(here / "p")) == text.substr(0, size));
+      continue;
+    }
+    const recovered kept = recover(here / "p");
     REQUIRE(kept.bytes == size / 100 * 100);
     REQUIRE(kept.committed == 400);
     REQUIRE((kept.reason == "the stream was not finished") == (size >= 400));
@@ -136,8 +142,12 @@ TEST_CASE("plain: however the file is cut or changed, the longest beginning that
   for (std::size_t at = 0; at < text.size(); ++at) {
     begin.restore();
     spill(part_name(here / "p"), changed(text, at));
-    const recovered kept = recover(here / "p");
     INFO("changed at " << at);
+    if (at < 100) {
+      REQUIRE_THAT(refusal([&] { recover(here / "p"); }), contains("nothing to recover"));
+      continue;
+    }
+    const recovered kept = recover(here / "p");
     REQUIRE(kept.bytes == (at < 400 ? at / 100 * 100 : 400));
     REQUIRE(slurp(here / "p") == text.substr(0, kept.bytes));
   }
@@ -154,7 +164,7 @@ TEST_CASE("plain: however the log is cut or changed, no record that is left is l
     begin.restore();
     spill(log_name(here / "p"), log.substr(0, size));
     const auto kept = try_to([&] { return recover(here / "p"); });
-    REQUIRE(kept.has_value() == (size >= head + 32));
+    REQUIRE(kept.has_value() == (size >= head + 64));  // the first commit is one of no bytes
     if (!kept) {
       REQUIRE(slurp(part_name(here / "p")) == text);
       continue;
@@ -309,6 +319,37 @@ TEST_CASE("segmented: complete but for its name") {
   CHECK(kept.was_complete);
   CHECK(kept.reason.empty());
   CHECK(text_of(here / "s") == "abc");
+}
+
+TEST_CASE("segmented: a recovery that was cut off behind the publication is ended by the next one") {
+  const scratch here;
+  stream_writer w(here / "s", 1);
+  w.add(0, "abc");
+  w.commit();
+  w.add(0, "lost");
+  w.abandon();
+  const std::string part = slurp(part_name(here / "s")), log = slurp(log_name(here / "s"));
+  CHECK(recover(here / "s").bytes == 3);
+  spill(part_name(here / "s"), part);
+  spill(log_name(here / "s"), log);
+  CHECK(recover(here / "s").bytes == 3);
+  CHECK(text_of(here / "s") == "abc");
+  CHECK_FALSE(std::filesystem::exists(part_name(here / "s")));
+  CHECK_FALSE(std::filesystem::exists(log_name(here / "s")));
+}
+
+TEST_CASE("plain: a stream of no bytes is kept, if it is the writer's") {
+  const scratch here;
+  {
+    weft::stream::plain_layout(here / "p", {.commit_every = 1}).give_up();
+  }
+  CHECK(recover(here / "p").bytes == 0);
+  CHECK(slurp(here / "p").empty());
+  // A file of somebody else beside a log that says nothing of it.
+  spill(part_name(here / "q"), "precious");
+  log_writer(log_name(here / "q"))->note(0, 0);
+  CHECK_THAT(refusal([&] { recover(here / "q", true); }), contains("nothing to recover"));
+  CHECK(slurp(part_name(here / "q")) == "precious");
 }
 
 TEST_CASE("killed at any moment: all that was acknowledged is there") {

@@ -88,6 +88,15 @@ class directory {
     if (!opened) fail(ENOENT, "open", path_of(name));
     return std::move(*opened);
   }
+  /// Opens a file that may be anybody's, for reading. *Returns*: nothing if there is none, it is no ordinary
+  /// file, or may not be read.
+  std::optional<file> open_if_readable(const std::string& name) const {
+    const std::optional<struct stat> named = look(name);
+    if (!named || !S_ISREG(named->st_mode)) return std::nullopt;
+    file opened(open_(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0), path_of(name));
+    if (!opened || !opened.regular()) return std::nullopt;
+    return opened;
+  }
   /// A new file, open for reading and writing. *Throws*: EEXIST if the name is taken, also by a link.
   file create(const std::string& name, mode_t mode) const {
     const int descriptor = open_(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode);

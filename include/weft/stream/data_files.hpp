@@ -52,6 +52,12 @@ class data_files {
   const io::file& operator[](std::uint32_t number) const { return files_[number].opened; }
   std::size_t count() const noexcept { return files_.size(); }
 
+  /// Calls f(io::file&) for the files that are the stream's beyond doubt.
+  template <class F>
+  void for_each(F&& f) {
+    for (one_& each : files_)
+      if (each.opened && each.problem.empty()) f(each.opened);
+  }
   /// Everything in the files that are open is on the device on return.
   void sync() {
     for (one_& each : files_)
@@ -96,15 +102,13 @@ class data_files {
 /// directory.
 inline bool has_data_files(const io::directory& in, const std::string& name) {
   const auto log = [&] {
-    const std::optional<io::file> opened = in.open_if_exists(log_name(name), O_RDONLY);
+    const std::optional<io::file> opened = in.open_if_readable(log_name(name));
     return (opened ? log_head::read(*opened) : std::nullopt).value_or(log_head{});
   };
   const log_head before = log();
   std::vector<std::string> found;
   for (const std::string& each : in.names_with(name + ".weft-")) {
-    const std::optional<struct stat> about = in.look(each);
-    if (!about || !S_ISREG(about->st_mode) || about->st_size < off_t{data_header_size}) continue;
-    const std::optional<io::file> opened = in.open_if_exists(each, O_RDONLY);
+    const std::optional<io::file> opened = in.open_if_readable(each);
     if (!opened) continue;
     const std::optional<data_header> header = read_data_header(*opened);
     if (header && each == data_name(name, header->salt, header->number) && header->salt != before.salt &&
@@ -124,9 +128,7 @@ inline bool has_data_files(const io::directory& in, const std::string& name) {
 inline void remove_data_files(const io::directory& in, const std::string& name, std::uint64_t salt) {
   const auto is_ours = [&](std::uint32_t number) {
     const std::string each = data_name(name, salt, number);
-    const std::optional<struct stat> about = in.look(each);
-    if (!about || !S_ISREG(about->st_mode)) return false;
-    const std::optional<io::file> opened = in.open_if_exists(each, O_RDONLY);
+    const std::optional<io::file> opened = in.open_if_readable(each);
     return opened && read_data_header(*opened) == data_header{.salt = salt, .number = number};
   };
   // Their numbers have no gaps. The last one goes first, so that what is cut off can be done again.

@@ -92,7 +92,7 @@ class append_reader {
     if (old && !overwrite) io::fail(EEXIST, "export to", to);
     if (old && !S_ISREG(old->st_mode) && !S_ISLNK(old->st_mode))
       throw error("weft: '" + to + "' is not an ordinary file");
-    io::unnamed_file out(in, name, old ? 0600 : 0666);
+    io::unnamed_file out(in, name, old && S_ISREG(old->st_mode) ? 0600 : 0666);
     io::file& bytes_of = out.content();
     if (size() > 0)
       bytes_of.allocate(0, size());  // a device that is too small says so before anything is written

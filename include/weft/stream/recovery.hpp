@@ -54,6 +54,13 @@ class recovery {
     reservation reserved = reservation::to_recover(path_, overwrite_);
     try {
       if (!reserved.has_part()) return published_(in_.open_if_exists(name_, O_RDONLY), &reserved);
+      if (reserved.is_published()) {
+        const recovered found = look_at_published_();
+        if (found.was_complete) {
+          reserved.end_publication();
+          return found;
+        }
+      }
       if (!overwrite_ && in_.has(name_)) io::fail(EEXIST, "recover", path_);
       return unfinished_(reserved.part(), std::nullopt, &reserved);
     } catch (...) {
@@ -114,7 +121,9 @@ class recovery {
     std::ranges::sort(commits, {}, &commit::frontier);
     recovered found;
     found.committed = commits.back().frontier;
-    const bool any = longest_prefix_(part, commits, found);
+    bool any = longest_prefix_(part, commits, found);
+    // A commit of no bytes vouches for none: it may stand beside anybody's file.
+    if (found.bytes == 0 && changing != nullptr && !changing->log_names_part()) any = false;
     if (!any)
       throw error("weft: nothing to recover: no record of '" + log.path() +
                   "' has the checksum of what is in '" + part.path() + '\'');
@@ -180,6 +189,7 @@ class recovery {
       return found;
     }
     if (published && !overwrite_) refuse_damaged_(found);
+    data.for_each([changing](io::file& each) { changing->share_access(each); });
     data.sync();
     if (found.was_complete) {
       changing->share_access(changing->part());
@@ -193,7 +203,7 @@ class recovery {
 
   /// Publishes an index of the first `count` segments. *Returns*: how many it has: neighbours become one.
   std::uint64_t rewrite_(const index_scan& scan, std::size_t count, reservation& changing) const {
-    io::unnamed_file fresh(changing.in(), name_, overwrite_ ? 0600 : 0666);
+    io::unnamed_file fresh(changing.in(), name_, changing.mode());
     changing.share_access(fresh.content());
     segment_index index(fresh.content(), scan.salt, changing.in());
     for (std::size_t i = 0; i < count; ++i) {

@@ -32,27 +32,32 @@ class reservation {
   /// `overwrite`, and if a file that weft has not made is in the way; EBUSY while somebody else writes it;
   /// weft::error if `path` is a directory, pipe, socket or device.
   static reservation to_write(const std::string& path, bool overwrite) {
-    reservation r(path, overwrite);
-    const std::optional<struct stat> old = r.in_.look(r.name_);
-    if (old && !overwrite) io::fail(EEXIST, "create", path);
-    if (old) r.demand_replaceable_(*old);
-    // Until it is published nobody gets access who had none to the file that it replaces.
-    r.mode_ = old ? 0600 : 0666;
-    io::unnamed_file part(r.in_, r.name_, r.mode_);
-    r.head_ = {.salt = io::random_number(),
-               .part_inode = part.content().about().st_ino,
-               .part_birth = part.content().birth(),
-               .replaced = old && S_ISREG(old->st_mode) ? r.salt_of_published_() : 0};
-    io::unnamed_file log(r.in_, r.name_, r.mode_);
-    r.head_.write_to(log.content());
-    log.content().try_lock();  // nobody else can have it yet
-    while (!(r.log_ = log.publish_if_free(log_name(r.name_)))) r.clear_leftovers_();
-    r.part_ = part.publish_if_free(part_name(r.name_));
-    if (!r.part_) {
-      r.in_.remove(log_name(r.name_));
-      r.refuse_(part_name(r.name_));
+    for (;;) {
+      reservation r(path, overwrite);
+      const std::optional<struct stat> old = r.in_.look(r.name_);
+      if (old && !overwrite) io::fail(EEXIST, "create", path);
+      r.demand_replaceable_(old);
+      r.set_mode_(old);
+      io::unnamed_file part(r.in_, r.name_, r.mode_);
+      r.head_ = {.salt = io::random_number(),
+                 .part_inode = part.content().about().st_ino,
+                 .part_birth = part.content().birth(),
+                 .replaced = r.salt_of_published_()};
+      io::unnamed_file log(r.in_, r.name_, r.mode_);
+      r.head_.write_to(log.content());
+      log.content().try_lock();  // nobody else can have it yet
+      while (!(r.log_ = log.publish_if_free(log_name(r.name_)))) r.clear_leftovers_();
+      if (r.in_.has(r.name_) != old.has_value() || r.salt_of_published_() != r.head_.replaced) {
+        r.in_.remove(log_name(r.name_));  // another writer has published before the log was there
+        continue;
+      }
+      r.part_ = part.publish_if_free(part_name(r.name_));
+      if (!r.part_) {
+        r.in_.remove(log_name(r.name_));
+        r.refuse_(part_name(r.name_));
+      }
+      return r;
     }
-    return r;
   }
   /// Takes over the name for recovery, with what is there: the log and the unfinished file. *Throws*:
   /// weft::error while somebody writes it.
@@ -74,6 +79,9 @@ class reservation {
         if (!r.log_) continue;
       }
       try {
+        const std::optional<struct stat> old = r.in_.look(r.name_);
+        if (overwrite) r.demand_replaceable_(old);
+        r.set_mode_(old);
         r.part_ = r.in_.open_if_exists(part_name(r.name_), O_RDWR);
         if (r.part_ && r.part_->about().st_nlink != 1)
           throw error("weft: '" + part_name(path) + "' has another name, under which it would change");
@@ -97,17 +105,22 @@ class reservation {
   /// Writers have one; for recovery: whether a writer has left it.
   bool has_part() const noexcept { return part_.has_value(); }
 
-  /// Makes the data file of that number.
+  /// Whether the log that a writer has left is about the unfinished file.
+  bool log_names_part() const { return found_log_ && head_.names(*part_); }
+  /// Whether an earlier recovery has published an index of the unfinished file, and was cut off then.
+  bool is_published() const {
+    const std::uint64_t unfinished = salt_of(*part_);
+    return unfinished != 0 && unfinished == salt_of_published_();
+  }
+
+  /// Of new files, until they are published.
+  mode_t mode() const noexcept { return mode_; }
+  /// Makes the data file of that number. It has its header from the first moment: without, nobody would know
+  /// whose it is.
   io::file make_data_file(std::uint32_t number) const {
-    const std::string each = data_name(name_, salt(), number);
-    io::file made = in_.create(each, mode_);
-    try {
-      write_data_header(made, salt(), number);
-    } catch (...) {
-      in_.remove(each);  // another lane may come with the same number
-      throw;
-    }
-    return made;
+    io::unnamed_file made(in_, name_, mode_);
+    write_data_header(made.content(), salt(), number);
+    return made.publish(data_name(name_, salt(), number), false);
   }
 
   /// Gives a file the access rights of the one that it will replace.
@@ -121,22 +134,30 @@ class reservation {
   void publish(bool durable) {
     if (!in_.is(*part_, part_name(name_)))
       throw error("weft: '" + part_->path() + "' was removed or replaced while it was written");
-    if (const std::optional<struct stat> old = in_.look(name_); old && overwrite_) demand_replaceable_(*old);
+    if (overwrite_) demand_replaceable_(in_.look(name_));
     part_->close();
     in_.rename(part_name(name_), name_, overwrite_);
     end(durable);
   }
   /// The same, of a file that is complete before anybody has seen it; then the unfinished one is removed.
   void publish(io::unnamed_file& complete) {
+    if (overwrite_) demand_replaceable_(in_.look(name_));
     complete.publish(name_, overwrite_);
-    if (part_) in_.remove(part_name(name_));
+    if (part_) return end_publication();
     end(true);
   }
-  /// The stream is published: removes what it has replaced, and the log.
+  /// The same, where that was done by an earlier recovery.
+  void end_publication() {
+    in_.remove(part_name(name_));
+    end(true);
+  }
+  /// The stream is published, or lost without its index: removes data files that are not those of the
+  /// published one, and the log.
   void end(bool durable) {
     if (durable) in_.sync();
-    if (head_.replaced != 0 && head_.replaced != salt_of_published_())
-      remove_data_files(in_, name_, head_.replaced);
+    const std::uint64_t published = salt_of_published_();
+    for (const std::uint64_t salt : {head_.replaced, head_.salt})
+      if (salt != 0 && salt != published) remove_data_files(in_, name_, salt);
     in_.remove(log_name(name_));
     log_->close();
   }
@@ -158,8 +179,12 @@ class reservation {
   [[noreturn]] WEFT_COLD void refuse_(const std::string& name) const {
     io::fail(EEXIST, "take for a stream, because weft has not made it,", in_.path_of(name));
   }
-  void demand_replaceable_(const struct stat& old) const {
-    if (!S_ISREG(old.st_mode) && !S_ISLNK(old.st_mode))
+  /// Nobody gets access before share_access() who had none to the file that is replaced.
+  void set_mode_(const std::optional<struct stat>& old) noexcept {
+    mode_ = old && S_ISREG(old->st_mode) ? 0600 : 0666;
+  }
+  void demand_replaceable_(const std::optional<struct stat>& old) const {
+    if (old && !S_ISREG(old->st_mode) && !S_ISLNK(old->st_mode))
       throw error("weft: '" + in_.path_of(name_) + "' is not an ordinary file");
   }
   /// Whether the log is weft's, and what its head says, if that is undamaged.
@@ -172,9 +197,7 @@ class reservation {
   }
   /// The salt of the segmented stream that has the name; 0 if none has.
   std::uint64_t salt_of_published_() const {
-    const std::optional<struct stat> about = in_.look(name_);
-    if (!about || !S_ISREG(about->st_mode)) return 0;
-    const std::optional<io::file> published = in_.open_if_exists(name_, O_RDONLY);
+    const std::optional<io::file> published = in_.open_if_readable(name_);
     return published ? salt_of(*published) : 0;
   }
 
@@ -192,18 +215,13 @@ class reservation {
       if (!overwrite_) io::fail(EEXIST, "create", part->path());
       in_.remove(part_name(name_));
     }
-    const std::optional<io::file> published = open_published_();
+    const std::optional<io::file> published = in_.open_if_readable(name_);
     const bool was_published = published && (head->names(*published) || salt_of(*published) == head->salt);
     if (!was_published)
       remove_data_files(in_, name_, head->salt);
     else if (head->replaced != 0 && head->replaced != head->salt)
       remove_data_files(in_, name_, head->replaced);
     in_.remove(log_name(name_));
-  }
-  std::optional<io::file> open_published_() const {
-    const std::optional<struct stat> about = in_.look(name_);
-    if (!about || !S_ISREG(about->st_mode)) return std::nullopt;
-    return in_.open_if_exists(name_, O_RDONLY);
   }
 
   io::directory in_;
