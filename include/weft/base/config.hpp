@@ -11,6 +11,17 @@
 /// Out of line, but not cold: paths taken often that would bloat every fork site.
 #define WEFT_NOINLINE [[gnu::noinline]]
 
+/// On state of which a process has one, in however many modules (program, shared libraries) weft's headers
+/// were compiled: -fvisibility=hidden would give each module its own. `used` puts it into every module, so
+/// that two modules share either all such state or none (context/README.md, "Modules").
+#define WEFT_PER_PROCESS [[gnu::used, gnu::visibility("default")]]
+
+/// On what each module has for itself, since it must end when the module is unloaded.
+#define WEFT_PER_MODULE [[gnu::visibility("hidden")]]
+
+/// On exceptions, which one module throws and another catches.
+#define WEFT_CROSSES_MODULES [[gnu::visibility("default")]]
+
 /// Thread Sanitizer neither models fences nor knows membarrier, so it selects the fenced entry of thieves.
 #if defined(__SANITIZE_THREAD__)
 #define WEFT_TSAN 1

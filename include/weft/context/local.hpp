@@ -15,15 +15,13 @@ extern outside_block outside;
 namespace detail {
 
 /// The pointer itself. Only the functions of this file touch it. The fixed name is for the assembler text
-/// below; `used` keeps it alive where optimisers see no reader, and default visibility makes it one
-/// variable per process even among shared libraries.
-[[gnu::used,
-  gnu::visibility("default")]] inline thread_local constinit void* slot asm("weft_current") = &outside;
+/// below; `used` keeps it alive where optimisers see no reader.
+WEFT_PER_PROCESS inline thread_local constinit void* slot asm("weft_current") = &outside;
 
 /// Stands for "the kernel thread that runs us, and its slot" in the compiler's eyes: reading the slot reads
 /// it, and whatever may change the thread or the slot writes it. Nobody looks at its value. Of a type that
 /// other stores cannot alias, or a store through any pointer would force the next read.
-[[gnu::used, gnu::visibility("hidden")]] inline long double token asm("weft_current_token");
+[[gnu::used]] WEFT_PER_MODULE inline long double token asm("weft_current_token");
 
 }  // namespace detail
 

@@ -28,8 +28,10 @@ struct fault_state {
   base::atomic<task_name_hook> name{nullptr};
   struct sigaction previous_segv = {};
   struct sigaction previous_bus = {};
+  base::mutex door;        // over installed and whoever changes it
+  bool installed = false;  // some module's handler
 };
-inline constinit fault_state faults;
+WEFT_PER_PROCESS inline constinit fault_state faults;
 
 inline const struct sigaction& previous_action(int signal) noexcept {
   return signal == SIGBUS ? faults.previous_bus : faults.previous_segv;
@@ -64,7 +66,7 @@ inline void pass_on(int signal, siginfo_t* info, void* machine) noexcept {
 }
 
 /// The handler: only async-signal-safe calls, errno kept.
-inline void on_fault(int signal, siginfo_t* info, void* machine) noexcept {
+WEFT_PER_MODULE inline void on_fault(int signal, siginfo_t* info, void* machine) noexcept {
   const int saved = errno;
   // A positive code: the kernel reports a fault, so si_addr is an address.
   const stack_bounds hit =
@@ -87,7 +89,7 @@ inline void on_fault(int signal, siginfo_t* info, void* machine) noexcept {
   errno = saved;
 }
 
-inline void take_signal(int signal, struct sigaction& previous) {
+WEFT_PER_MODULE inline void take_signal(int signal, struct sigaction& previous) {
   struct sigaction ours = {};
   ours.sa_sigaction = &on_fault;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
@@ -98,26 +100,55 @@ inline void take_signal(int signal, struct sigaction& previous) {
                             "weft: cannot install the stack overflow handler");
 }
 
+/// Puts back what was there before, unless somebody else has taken the signal meanwhile.
+WEFT_PER_MODULE inline void give_back_signal(int signal, const struct sigaction& previous) noexcept {
+  struct sigaction present = {};
+  if (sigaction(signal, nullptr, &present) == 0 && (present.sa_flags & SA_SIGINFO) != 0 &&
+      present.sa_sigaction == &on_fault)
+    sigaction(signal, &previous, nullptr);
+}
+
+/// What of this module the process calls at a fault; taken back when the module is unloaded.
+struct module_faults {
+  bool installed = false;  // the handler is this module's; under fault_state::door
+  base::atomic<task_name_hook> name{nullptr};
+
+  ~module_faults() {
+    const std::lock_guard hold(faults.door);
+    if (installed) {
+      give_back_signal(SIGSEGV, faults.previous_segv);
+      give_back_signal(SIGBUS, faults.previous_bus);
+      faults.installed = false;  // the next runtime brings a handler
+    }
+    task_name_hook ours = name.load(base::memory_order_relaxed);  // nobody sets it in an ending module
+    if (ours != nullptr)
+      faults.name.compare_exchange_strong(ours, nullptr, base::memory_order_relaxed);  // publishes nothing
+  }
+};
+WEFT_PER_MODULE inline constinit module_faults faults_of_module;
+
 }  // namespace detail
 
 /// Sets who names the running task in the overflow message; nullptr for nobody.
 /// *Requires*: `hook` makes only async-signal-safe calls and works in any kernel thread.
 /// *Thread safety*: any thread; the last one stays.
-inline void set_task_name_hook(task_name_hook hook) noexcept {
+WEFT_PER_MODULE inline void set_task_name_hook(task_name_hook hook) noexcept {
+  detail::faults_of_module.name.store(hook, base::memory_order_relaxed);  // for this module's end alone
   detail::faults.name.store(hook, base::memory_order_release);  // pairs with the acquire in on_fault
 }
 
 /// Installs the process-wide handler of SIGSEGV and SIGBUS; later calls do nothing. A fault in the guard of a
 /// context stack prints one sentence that names the task and ends the program by that signal; every other
-/// fault goes to the handler that was there before. A thread needs an overflow_guard besides: the handler
+/// fault goes to the handler that was there before, which is put back when the module is unloaded whose
+/// handler it is. A thread needs an overflow_guard besides: the handler
 /// cannot run on the stack that overflowed.
 /// *Throws*: std::system_error. *Suspends*: no. *Thread safety*: any thread.
-inline void install_overflow_handler() {
-  [[maybe_unused]] static const bool once = [] {
-    detail::take_signal(SIGSEGV, detail::faults.previous_segv);
-    detail::take_signal(SIGBUS, detail::faults.previous_bus);
-    return true;
-  }();
+WEFT_PER_MODULE inline void install_overflow_handler() {
+  const std::lock_guard hold(detail::faults.door);
+  if (detail::faults.installed) return;
+  detail::take_signal(SIGSEGV, detail::faults.previous_segv);
+  detail::take_signal(SIGBUS, detail::faults.previous_bus);
+  detail::faults.installed = detail::faults_of_module.installed = true;
 }
 
 /// Gives the calling kernel thread a stack for signal handlers while it lives; a thread that already has one

@@ -15,7 +15,7 @@
 namespace weft::orwl {
 
 /// schedule() was asked for an order in which tasks would wait for each other for ever; the text names them.
-class cyclic_overlay : public error {
+class WEFT_CROSSES_MODULES cyclic_overlay : public error {
  public:
   using error::error;
 };

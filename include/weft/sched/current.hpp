@@ -9,7 +9,7 @@
 struct weft::context::outside_block : weft::sched::strand {
   constexpr outside_block() noexcept : strand(weft::sched::stop_asked) {}  // no verb finds its fast path here
 };
-inline constinit weft::context::outside_block weft::context::outside{};
+WEFT_PER_PROCESS inline constinit weft::context::outside_block weft::context::outside{};
 
 namespace weft::sched {
 
@@ -20,6 +20,6 @@ WEFT_ALWAYS_INLINE strand& current() noexcept { return *static_cast<strand*>(con
 inline void set_current(strand& s) noexcept { context::set_current(&s); }
 
 /// Whether the calling code runs outside every task.
-WEFT_ALWAYS_INLINE bool is_outside(const strand& s) noexcept { return &s == &context::outside; }
+WEFT_ALWAYS_INLINE bool is_outside(const strand& s) noexcept { return s.outside; }
 
 }  // namespace weft::sched

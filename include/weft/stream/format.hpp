@@ -18,7 +18,7 @@ namespace weft {
 
 /// A stream at rest is not as it was written: bytes have changed or are missing. The text names the file and
 /// the first damaged place.
-class damaged_stream : public error {
+class WEFT_CROSSES_MODULES damaged_stream : public error {
  public:
   using error::error;
 };

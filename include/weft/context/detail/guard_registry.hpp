@@ -133,6 +133,6 @@ class guard_registry {
 };
 
 /// The one registry of the process. Constant-initialised: stacks may be made before main.
-inline constinit guard_registry guards;
+WEFT_PER_PROCESS inline constinit guard_registry guards;
 
 }  // namespace weft::context::detail
