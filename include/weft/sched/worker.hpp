@@ -94,6 +94,7 @@ class worker {
   strand* steal_from_running(strand& s);
   strand* steal_from_waiting(worker& victim);
   bool enter_door(strand& s) noexcept;
+  bool fence_for(strand& s, std::uint32_t visit) noexcept;
   strand* take_from(strand& s) noexcept;
   strand* spare() noexcept;
   void announce_hunger() noexcept;
