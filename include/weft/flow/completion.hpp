@@ -55,7 +55,7 @@ struct held_task {
   static completion hold() {
     [[maybe_unused]] const sched::races::unseen library;
     sched::strand& s = sched::current();
-    if (is_outside(s)) base::fail("this_task::hold() was called outside a task");
+    if (is_outside(s)) sched::fail_outside("this_task::hold() was called outside a task");
     const sched::closure* const c =
         s.floor->current.load(base::memory_order_relaxed);  // the owner's own store
     // Where tasks run apart, the closure here is that of the run.

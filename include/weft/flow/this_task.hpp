@@ -11,7 +11,7 @@ namespace weft::this_task {
 namespace detail {
 inline sched::run_state& run() noexcept {
   sched::strand& s = sched::current();
-  if (is_outside(s)) base::fail("weft::this_task was asked outside a task");
+  if (is_outside(s)) sched::fail_outside("weft::this_task was asked outside a task");
   return *s.run.load(base::memory_order_relaxed);  // constant while the strand executes a task
 }
 }  // namespace detail

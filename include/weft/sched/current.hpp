@@ -2,6 +2,7 @@
 // The strand that the calling kernel thread executes, through the library's one thread-local pointer.
 #pragma once
 
+#include <weft/base/contract.hpp>
 #include <weft/context/local.hpp>
 #include <weft/sched/strand.hpp>
 
@@ -21,5 +22,22 @@ inline void set_current(strand& s) noexcept { context::set_current(&s); }
 
 /// Whether the calling code runs outside every task.
 WEFT_ALWAYS_INLINE bool is_outside(const strand& s) noexcept { return s.outside; }
+
+/// Ends the program with a sentence about a call that only a task may make.
+[[noreturn]] WEFT_COLD inline void fail_outside(const char* sentence) noexcept {
+#if defined(__PIC__) && !defined(__PIE__)
+  base::fail("%s (to this library, tasks of a program that does not share its weft %s are no tasks)", sentence,
+             WEFT_ABI_TEXT);
+#else
+  base::fail("%s", sentence);
+#endif
+}
+
+/// Stops a program of which this module shares only a part of what it must share as a whole: its linker was
+/// told to export some of weft's symbols and to hide others.
+inline void check_one_copy(const strand& s) noexcept {
+  if (is_outside(s) && &s != &context::outside)
+    base::fail("this library shares only some of weft's symbols with others: let its linker export all or none");
+}
 
 }  // namespace weft::sched

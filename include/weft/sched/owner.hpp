@@ -302,7 +302,7 @@ inline void drain_children(strand& s) {
 /// Waits for all children of the running body. *Throws*: the first exception in reference order; cancelled.
 WEFT_NOINLINE inline void sync(strand& s) {
   if (is_outside(s))
-    base::fail("sync() was called outside a task; only a running task has children to wait for");
+    fail_outside("sync() was called outside a task; only a running task has children to wait for");
   check_nothing_held(s, &current_task_name, "calls sync()");
   bool stopped = false;
   if (s.pending()) {

@@ -12,6 +12,7 @@ class run_call {
  public:
   /// *Throws*: std::bad_alloc, std::system_error; nothing is left behind.
   explicit run_call(engine& e) : engine_(e), caller_(current()) {
+    check_one_copy(caller_);
     if (!is_outside(caller_)) check_nothing_held(caller_, &current_task_name, "calls run()");
     if (!is_outside(caller_)) meanwhile_ = &caller_.executor->home().contexts.take();
     try {
