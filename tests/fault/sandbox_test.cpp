@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A program that takes system calls away from itself while its runtimes work: thieves fence otherwise, or leave
-// without a task, and results stay right.
+// A program that takes system calls away from itself while its runtimes work: thieves fence otherwise, or
+// leave without a task, and results stay right.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 
@@ -20,8 +20,8 @@
 
 namespace {
 
-/// Lets all threads of this process get EPERM from membarrier, and, if `pages`, from what takes the right to write
-/// away from a page.
+/// Lets all threads of this process get EPERM from membarrier, and, if `pages`, from what takes the right to
+/// write away from a page.
 bool refuse_fences(bool pages) {
   constexpr unsigned number = offsetof(seccomp_data, nr), third = offsetof(seccomp_data, args) + 16;
   sock_filter steps[] = {
@@ -101,11 +101,14 @@ TEST_CASE("a program that takes membarrier away from itself goes on, and is told
     INFO((pages ? "pages as well" : "membarrier"));
     const auto child = weft_test::run_in_child([&] { take_away(pages); });
     CHECK(child.exit_code == 0);
-    CHECK(child.output ==
-          (pages ? "weft: membarrier is refused (error 1); thieves take only what owners show them, so long tasks "
-                   "may run one after the other\n"
-                 : "weft: membarrier is refused (error 1); thieves fence by changing pages instead, which takes "
-                   "longer\n"));
+    CHECK(
+        child.output ==
+        (pages
+             ? "weft: membarrier is refused (error 1); thieves take only what owners show them, so long "
+               "tasks "
+               "may run one after the other\n"
+             : "weft: membarrier is refused (error 1); thieves fence by changing pages instead, which takes "
+               "longer\n"));
   }
 #endif
 }

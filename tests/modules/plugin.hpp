@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the library of these tests offers, found by dlsym or linked.
+// What the library of these tests offers, found by dlsym.
 #pragma once
 
 extern "C" {

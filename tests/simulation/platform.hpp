@@ -29,7 +29,7 @@ bool spurious() noexcept;
 
 }  // namespace simulation
 
-namespace weft::base {
+namespace weft::inline WEFT_ABI::base {
 
 using std::memory_order_acq_rel;
 using std::memory_order_acquire;
@@ -160,4 +160,4 @@ class thread {
   unsigned id_ = 0;  // 0 is who called simulate()
 };
 
-}  // namespace weft::base
+}  // namespace weft::inline WEFT_ABI::base

@@ -20,11 +20,12 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace weft::base {
+namespace weft::inline WEFT_ABI::base {
 
 /// The owner's half of the asymmetric Dekker pattern: `owner_store(a, v); owner_load(b)` on one side,
-/// `b.store(...); heavy_fence(); a.load()` on the other; at least one side sees the other's store, if the fence had an effect.
-/// *Cost*: a plain store and load where the kernel offers membarrier, ordered operations elsewhere.
+/// `b.store(...); heavy_fence(); a.load()` on the other; at least one side sees the other's store, if the
+/// fence had an effect. *Cost*: a plain store and load where the kernel offers membarrier, ordered operations
+/// elsewhere.
 template <class T, class V>
 WEFT_ALWAYS_INLINE void owner_store(atomic<T>& place, V value) noexcept {
 #if WEFT_ASYMMETRIC
@@ -155,4 +156,4 @@ inline fenced heavy_fence() noexcept {
 
 #endif
 
-}  // namespace weft::base
+}  // namespace weft::inline WEFT_ABI::base

@@ -102,10 +102,10 @@
 #define WEFT_ANSWER_LOOKS 64
 #endif
 
-/// The inline namespace of all that the library defines, but for its exceptions (base/error.hpp): the version,
-/// and whatever else gives the same names other layouts or other code. So modules, and the files of one
-/// program, that were compiled in different ways have types, functions and state of their own.
-#define WEFT_ABI                                                                                      \
+/// The inline namespace of all that the library defines, but for its exceptions (base/error.hpp): the
+/// version, and whatever else gives the same names other layouts or other code. So modules, and the files of
+/// one program, that were compiled in different ways have types, functions and state of their own.
+#define WEFT_ABI \
   WEFT_JOIN(v0_1_0, WEFT_ABI_CHECKED, WEFT_ABI_SANITIZED, WEFT_ABI_FENCED, WEFT_ABI_COUNTED, WEFT_ABI_TUNED)
 /// The same as text.
 #define WEFT_ABI_TEXT WEFT_TEXT(WEFT_ABI)

@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-namespace weft::base {
+namespace weft::inline WEFT_ABI::base {
 
 /// A variable that the library reads, and its meaning for a reader of the manual.
 struct environment_variable {
@@ -147,4 +147,4 @@ inline void check_environment() {
   }
 }
 
-}  // namespace weft::base
+}  // namespace weft::inline WEFT_ABI::base

@@ -7,7 +7,7 @@
 #include <climits>
 #include <cstdint>
 
-namespace weft::base {
+namespace weft::inline WEFT_ABI::base {
 
 /// Sleeping without lost wake-ups (protocol in sched/README.md, "Sleep and wake").
 /// A sleeper announces itself, fences heavily, looks for work once more, and only then waits; a notifier
@@ -53,4 +53,4 @@ class event_count {
   atomic<std::uint32_t> waiters_{0};
 };
 
-}  // namespace weft::base
+}  // namespace weft::inline WEFT_ABI::base

@@ -4,7 +4,7 @@
 
 #include <weft/base/config.hpp>
 
-namespace weft::context {
+namespace weft::inline WEFT_ABI::context {
 
 /// What current() points at in a kernel thread that has not called set_current(). The room that owns the
 /// pointer completes the type and defines the object (`inline constinit outside_block outside;`), so that
@@ -35,7 +35,9 @@ WEFT_PER_PROCESS inline thread_local constinit void* slot asm("weft_current_" WE
 [[nodiscard]] WEFT_ALWAYS_INLINE void* current() noexcept {
   void* value;
 #if defined(__PIC__) && !defined(__PIE__)
-  asm("movq weft_current_" WEFT_ABI_TEXT "@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0" : "=r"(value) : "m"(detail::token));
+  asm("movq weft_current_" WEFT_ABI_TEXT "@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0"
+      : "=r"(value)
+      : "m"(detail::token));
 #else
   asm("movq %%fs:weft_current_" WEFT_ABI_TEXT "@tpoff, %0" : "=r"(value) : "m"(detail::token));
 #endif
@@ -78,4 +80,4 @@ WEFT_ALWAYS_INLINE void forget_kernel_thread() noexcept {
   asm volatile("" : "+m"(detail::token) : : "memory");
 }
 
-}  // namespace weft::context
+}  // namespace weft::inline WEFT_ABI::context

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <system_error>
 
-namespace weft::context {
+namespace weft::inline WEFT_ABI::context {
 
 /// Says which task the calling kernel thread runs; nullptr if none or without a name. Called inside a signal
 /// handler.
@@ -191,4 +191,4 @@ class overflow_guard {
   stack memory_;
 };
 
-}  // namespace weft::context
+}  // namespace weft::inline WEFT_ABI::context

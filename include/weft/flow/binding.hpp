@@ -12,7 +12,7 @@
 #include <iterator>
 #include <utility>
 
-namespace weft::flow {
+namespace weft::inline WEFT_ABI::flow {
 
 /// What the library knows of a type of argument or parameter.
 template <class A>
@@ -323,4 +323,4 @@ using binding = typename decltype(choose_binding<Parameter, Argument>())::type;
 template <class... Bindings>
 inline constexpr bool weak_only = (Bindings::weak || ...) && !(Bindings::strong || ...);
 
-}  // namespace weft::flow
+}  // namespace weft::inline WEFT_ABI::flow

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// Holds a task open until it is completed, from any thread: tasks that wait for it, and run, wait for that.
 /// No worker waits. A completion that is destroyed completes its task. *Thread safety*: one thread at a time.
@@ -72,4 +72,4 @@ namespace this_task {
 inline completion hold() { return held_task::hold(); }
 
 }  // namespace this_task
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

@@ -6,7 +6,7 @@
 
 #include <stop_token>
 
-namespace weft::this_task {
+namespace weft::inline WEFT_ABI::this_task {
 
 namespace detail {
 inline sched::run_state& run() noexcept {
@@ -26,4 +26,4 @@ inline void request_stop() noexcept { detail::run().source.request_stop(); }
 /// The name given to this task by its options, or "task". Safe in a signal handler. Null outside tasks.
 inline const char* name() noexcept { return sched::current_task_name(); }
 
-}  // namespace weft::this_task
+}  // namespace weft::inline WEFT_ABI::this_task

@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <string>
 
-namespace weft::io {
+namespace weft::inline WEFT_ABI::io {
 
 /// Whether something has that name. *Throws*: std::system_error if it cannot be known (the same below).
 inline bool exists(const std::string& path) {
@@ -78,4 +78,4 @@ inline void remove_if_exists(const std::string& path) {
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail(errno, "remove", path);
 }
 
-}  // namespace weft::io
+}  // namespace weft::inline WEFT_ABI::io

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// Totals over all workers of a runtime since it was made; exact while nothing runs.
 struct counters {
@@ -88,4 +88,4 @@ struct worker_counters {
 };
 
 }  // namespace observe
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

@@ -12,7 +12,7 @@
 #include <string>
 #include <tuple>
 
-namespace weft::orwl {
+namespace weft::inline WEFT_ABI::orwl {
 
 /// schedule() was asked for an order in which tasks would wait for each other for ever; the text names them.
 class WEFT_CROSSES_MODULES cyclic_overlay : public error {
@@ -371,4 +371,4 @@ class basic_overlay {
 
 using overlay = basic_overlay<>;
 
-}  // namespace weft::orwl
+}  // namespace weft::inline WEFT_ABI::orwl

@@ -7,7 +7,7 @@
 
 #include <mutex>
 
-namespace weft::orwl {
+namespace weft::inline WEFT_ABI::orwl {
 
 /// A handle, location or overlay is used in a state that does not allow it; the text says which.
 class WEFT_CROSSES_MODULES usage_error : public error {
@@ -215,4 +215,4 @@ class queue {
 };
 
 }  // namespace detail
-}  // namespace weft::orwl
+}  // namespace weft::inline WEFT_ABI::orwl

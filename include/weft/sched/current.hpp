@@ -12,7 +12,7 @@ struct weft::context::outside_block : weft::sched::strand {
 };
 WEFT_PER_PROCESS inline constinit weft::context::outside_block weft::context::outside{};
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// *Returns*: the current strand; never a stale one, even after the running body has moved to another kernel
 /// thread.
@@ -26,8 +26,9 @@ WEFT_ALWAYS_INLINE bool is_outside(const strand& s) noexcept { return s.outside;
 /// Ends the program with a sentence about a call that only a task may make.
 [[noreturn]] WEFT_COLD inline void fail_outside(const char* sentence) noexcept {
 #if defined(__PIC__) && !defined(__PIE__)
-  base::fail("%s (to this library, tasks of a program that does not share its weft %s are no tasks)", sentence,
-             WEFT_ABI_TEXT);
+  base::fail(
+      "%s (or the task belongs to a part of the program that does not share weft %s with this library)",
+      sentence, WEFT_ABI_TEXT);
 #else
   base::fail("%s", sentence);
 #endif
@@ -37,7 +38,8 @@ WEFT_ALWAYS_INLINE bool is_outside(const strand& s) noexcept { return s.outside;
 /// told to export some of weft's symbols and to hide others.
 inline void check_one_copy(const strand& s) noexcept {
   if (is_outside(s) && &s != &context::outside)
-    base::fail("this library shares only some of weft's symbols with others: let its linker export all or none");
+    base::fail(
+        "this library shares only some of weft's symbols with others: let its linker export all or none");
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

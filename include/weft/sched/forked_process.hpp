@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Remembers the process it was made in. *Cost* of asking: one load.
 class forked_process {
@@ -29,4 +29,4 @@ class forked_process {
   unsigned generation_;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

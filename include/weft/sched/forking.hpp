@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// What a body keeps while a task with objects and a name of its own runs inside fork.
 struct interruption {
@@ -95,4 +95,4 @@ inline bool may_start_weak(strand& s) noexcept {
   return !is_outside(s) && context::stack_pointer() > s.stack_limit && !failing(s) && !look(s);
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

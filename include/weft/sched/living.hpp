@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Writes the descriptions of all runtimes to a file, once there is one (description.hpp). With a fixed name,
 /// for those who cannot include this header, since they are compiled in another way: the watchdog of the
@@ -79,4 +79,4 @@ class living_engine {
   unsigned generation_ = 0;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

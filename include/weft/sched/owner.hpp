@@ -7,7 +7,7 @@
 #include <weft/sched/current.hpp>
 #include <weft/sched/run_state.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Waits in a drain until the stolen closure has ended (worker.hpp). *Returns*: false if the strand now waits
 /// as data, which makes it somebody else's at once; only asked for where `as_data`.
@@ -326,4 +326,4 @@ WEFT_NOINLINE inline void sync(strand& s) {
   if (stopped) throw cancelled();
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

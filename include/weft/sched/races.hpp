@@ -17,7 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace weft::sched::races {
+namespace weft::inline WEFT_ABI::sched::races {
 
 /// Hides the library's own accesses and its own synchronisation, which users must not rely on.
 class unseen {
@@ -186,17 +186,17 @@ class synced {
   std::shared_ptr<task> now_;
 };
 
-}  // namespace weft::sched::races
+}  // namespace weft::inline WEFT_ABI::sched::races
 
 #else
 
-namespace weft::sched::races {
+namespace weft::inline WEFT_ABI::sched::races {
 
 /// See above.
 struct unseen {
   constexpr unseen() noexcept {}
 };
 
-}  // namespace weft::sched::races
+}  // namespace weft::inline WEFT_ABI::sched::races
 
 #endif

@@ -5,7 +5,7 @@
 #include <weft/base/contract.hpp>
 #include <weft/sched/record.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Stands in a frame before closures that a record may know. It has ended from the beginning, so whoever does
 /// not execute the frame by a graph goes past it.
@@ -89,4 +89,4 @@ struct recorded_call {
 #endif
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

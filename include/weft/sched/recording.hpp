@@ -4,7 +4,7 @@
 
 #include <weft/sched/owner.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Links a marker, so that what is forked next is deferred. *Returns*: false if there is no memory.
 inline bool link_marker(strand& s, const recorded_call& call) noexcept {
@@ -63,4 +63,4 @@ class recorded_scope {
   recorded_call call_;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -4,7 +4,7 @@
 
 #include <weft/sched/worker_loop.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// A call of run. The constructor acquires all that could fail, so that a run that has started can always
 /// end. A task that calls it waits with its context; any other thread blocks.
@@ -68,4 +68,4 @@ class run_call {
   context_slot* meanwhile_ = nullptr;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -4,7 +4,7 @@
 
 #include <weft/sched/graph_turn.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Tries every worker once, beginning with a random one.
 inline strand* worker::steal() {
@@ -66,7 +66,8 @@ inline bool worker::fence_for(strand& s, std::uint32_t visit) noexcept {
     return true;
   count(counter::barriers_refused);
   if (how == fenced::by_pages) return true;
-  // Nothing but the owner's answer is left. Where that takes long, nobody would wake this thief when it comes.
+  // Nothing but the owner's answer is left. Where that takes long, nobody would wake this thief when it
+  // comes.
   look_again_at(deadline::clock::now() + again);
   for (int i = 0; i < patience; ++i) {
     if (s.answer.load(memory_order_acquire) == visit) return true;  // pairs with the release in attend
@@ -192,4 +193,4 @@ inline void worker::announce_hunger() noexcept {
   }
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

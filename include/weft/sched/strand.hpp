@@ -16,7 +16,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 class worker;
 struct run_state;
@@ -219,4 +219,4 @@ WEFT_ALWAYS_INLINE void release_objects(strand& s, const object_mark& m) noexcep
   s.objects.release_to(m.memory);
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <span>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// The name of a task, copied, since the task may end.
 struct task_label {
@@ -212,4 +212,4 @@ class strand_views {
   bool locked_ = false;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 struct frame;
 
@@ -129,4 +129,4 @@ class task_lives {
   std::size_t unknown_ = 0;  // bodies without one
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

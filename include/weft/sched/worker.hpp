@@ -9,7 +9,7 @@
 #include <weft/sched/readiness.hpp>
 #include <weft/sched/strand_list.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 class engine;
 
@@ -126,4 +126,4 @@ class worker {
   strand_list waiting_;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

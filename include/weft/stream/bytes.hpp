@@ -2,6 +2,8 @@
 // Numbers as files have them: little-endian, at any offset; and the salts that tell one stream from another.
 #pragma once
 
+#include <weft/base/config.hpp>
+
 #include <sys/random.h>
 
 #include <bit>
@@ -11,7 +13,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 template <std::unsigned_integral T>
 constexpr T little_endian(T value) noexcept {
@@ -45,4 +47,4 @@ inline std::uint64_t new_salt() noexcept {
   return salt;
 }
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// What one record says: the file's first `frontier` bytes are final, and `crc` is their CRC-32C.
 struct commit {
@@ -95,4 +95,4 @@ class commit_log {
   std::uint64_t end_ = 0;
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

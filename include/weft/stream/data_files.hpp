@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// *Throws*: std::system_error where a file exists but cannot be opened or read. *Thread safety*: reads from
 /// any thread.
@@ -84,4 +84,4 @@ class data_files {
   std::vector<one_> files_;
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// What an index says.
 struct index_scan {
@@ -145,4 +145,4 @@ inline bool has_data_file(const std::string& name) {
   return read_data_header(io::file::open_read(first)).has_value();
 }
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

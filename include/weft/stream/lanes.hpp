@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// What one worker uses to append to a stream. *Thread safety*: for the task that the worker executes.
 struct lane {
@@ -190,4 +190,4 @@ class lane_table {
   std::vector<std::unique_ptr<lane>> all_;
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

@@ -12,7 +12,7 @@
 
 #include <optional>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// Writes `<path>.part`, with a log of commits in `<path>.log`, and renames it to `<path>` at the end.
 class plain_layout final : public placer {
@@ -138,4 +138,4 @@ class plain_layout final : public placer {
   base::atomic<std::uint64_t> committed_{0};
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

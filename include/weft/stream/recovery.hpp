@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// What is left of a stream.
 struct recovered {
@@ -209,4 +209,4 @@ inline recovered recover(const std::string& path, bool overwrite = false) {
   return stream::detail::recovery(path, true, overwrite).run();
 }
 
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

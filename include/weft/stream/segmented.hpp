@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// Writes `<path>.0`, `<path>.1`, ... and the index `<path>.part`, which is renamed to `<path>` at the end
 /// (docs/reference/append-format.md). *Source*: PLIO's one file per processor.
@@ -151,4 +151,4 @@ class segmented_layout final : public placer {
   std::vector<std::uint32_t> numbers_;             // by lanes
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

@@ -20,7 +20,7 @@ void __tsan_destroy_fiber(void* fiber);
 void __tsan_switch_to_fiber(void* fiber, unsigned flags);
 }
 
-namespace weft::context::detail {
+namespace weft::inline WEFT_ABI::context::detail {
 
 inline constexpr bool asan_on = WEFT_ASAN != 0;
 inline constexpr bool tsan_on = WEFT_TSAN != 0;
@@ -127,4 +127,4 @@ inline void forget_stack([[maybe_unused]] unsigned key) noexcept {
 #endif
 }
 
-}  // namespace weft::context::detail
+}  // namespace weft::inline WEFT_ABI::context::detail
