@@ -15,8 +15,8 @@ namespace {
 
 std::uint64_t sum_of(const weft::counters& c) {
   return c.deferred + c.inlined + c.dropped + c.steals + c.capped + c.divisions + c.promotions + c.demotions +
-         c.folds + c.renames + c.replayed + c.steal_attempts + c.barriers + c.barriers_refused + c.parkings + c.suspensions +
-         c.sleeps + c.wakes + c.contexts + c.stack_high_water;
+         c.folds + c.renames + c.replayed + c.steal_attempts + c.barriers + c.barriers_refused + c.parkings +
+         c.suspensions + c.sleeps + c.wakes + c.contexts + c.stack_high_water;
 }
 
 }  // namespace

@@ -75,8 +75,8 @@ namespace detail {
 inline const bool membarrier_offered =
     syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 
-/// Whether other processors learn of changed rights to a page by an interrupt. Processors without x86's
-/// instructions for that have others of their own, and so do those that offer INVLPGB.
+/// Whether other processors learn of changed rights to a page by an interrupt. Some are told by an
+/// instruction instead: ARM's, and newer ones by AMD (INVLPGB).
 inline bool pages_interrupt() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   unsigned a = 0, b = 0, c = 0, d = 0;
