@@ -5,6 +5,8 @@
 
 #include "model/relacy.hpp"
 
+#include <weft/base/config.hpp>
+
 #include <cstring>
 
 namespace model {

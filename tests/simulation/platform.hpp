@@ -3,6 +3,8 @@
 // operation, lock, wait and look at the clock, which of them goes on. Time is a count of such points.
 #pragma once
 
+#include <weft/base/config.hpp>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
