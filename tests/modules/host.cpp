@@ -112,7 +112,8 @@ void fault(char** paths) {
     _exit(0);
   });
   for (const library& l : load(paths)) expect(l.find<int()>("weft_plugin_run")() == 0, "run in a library");
-  *static_cast<volatile int*>(nullptr) = 1;
+  int* volatile nowhere = nullptr;
+  *nowhere = 1;
 }
 
 /// A fork of the process after libraries with runtimes were unloaded.

@@ -2,10 +2,12 @@
 // Stack overflow of a task is named before the program dies: the fault handler and its own stack per thread.
 #pragma once
 
+#include <weft/base/spin.hpp>
 #include <weft/context/detail/fault_text.hpp>
 #include <weft/context/detail/guard_registry.hpp>
 #include <weft/context/stack.hpp>
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,7 +30,7 @@ struct fault_state {
   base::atomic<task_name_hook> name{nullptr};
   struct sigaction previous_segv = {};
   struct sigaction previous_bus = {};
-  base::mutex door;        // over installed and whoever changes it
+  base::spin_lock door;    // over installed and whoever changes it
   bool installed = false;  // some module's handler
 };
 WEFT_PER_PROCESS inline constinit fault_state faults;
@@ -89,6 +91,21 @@ WEFT_PER_MODULE inline void on_fault(int signal, siginfo_t* info, void* machine)
   errno = saved;
 }
 
+// The dynamic linker's functions; null in programs without one.
+[[gnu::weakref("dladdr")]] static int find_module(const void*, Dl_info*) noexcept;
+[[gnu::weakref("dlopen")]] static void* open_module(const char*, int) noexcept;
+
+/// Keeps the library loaded whose handler ours calls: maybe that of another copy of weft, which cannot take
+/// it back when ours stands before it.
+WEFT_PER_MODULE inline void keep_loaded(const struct sigaction& handler) noexcept {
+  const void* const code = (handler.sa_flags & SA_SIGINFO) != 0
+                               ? reinterpret_cast<const void*>(handler.sa_sigaction)
+                               : reinterpret_cast<const void*>(handler.sa_handler);
+  Dl_info module = {};
+  if (&find_module != nullptr && &open_module != nullptr && find_module(code, &module) != 0)
+    static_cast<void>(open_module(module.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE));
+}
+
 WEFT_PER_MODULE inline void take_signal(int signal, struct sigaction& previous) {
   struct sigaction ours = {};
   ours.sa_sigaction = &on_fault;
@@ -98,6 +115,7 @@ WEFT_PER_MODULE inline void take_signal(int signal, struct sigaction& previous) 
   if (sigaction(signal, nullptr, &previous) != 0 || sigaction(signal, &ours, nullptr) != 0)
     throw std::system_error(errno, std::generic_category(),
                             "weft: cannot install the stack overflow handler");
+  keep_loaded(previous);
 }
 
 /// Puts back what was there before, unless somebody else has taken the signal meanwhile.
