@@ -91,12 +91,14 @@ WEFT_PER_MODULE inline void on_fault(int signal, siginfo_t* info, void* machine)
   errno = saved;
 }
 
-// The dynamic linker's functions; null in programs without one.
+#if defined(__PIC__) && !defined(__PIE__)
+// The dynamic linker's functions; null where the C library has them elsewhere.
 [[gnu::weakref("dladdr")]] static int find_module(const void*, Dl_info*) noexcept;
 [[gnu::weakref("dlopen")]] static void* open_module(const char*, int) noexcept;
 
 /// Keeps the library loaded whose handler ours calls: maybe that of another copy of weft, which cannot take
-/// it back when ours stands before it.
+/// it back when ours stands before it. Libraries do it; to programs that are linked statically, linkers say a
+/// warning about dlopen.
 WEFT_PER_MODULE inline void keep_loaded(const struct sigaction& handler) noexcept {
   const void* const code = (handler.sa_flags & SA_SIGINFO) != 0
                                ? reinterpret_cast<const void*>(handler.sa_sigaction)
@@ -105,6 +107,9 @@ WEFT_PER_MODULE inline void keep_loaded(const struct sigaction& handler) noexcep
   if (&find_module != nullptr && &open_module != nullptr && find_module(code, &module) != 0)
     static_cast<void>(open_module(module.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE));
 }
+#else
+WEFT_PER_MODULE inline void keep_loaded(const struct sigaction&) noexcept {}
+#endif
 
 WEFT_PER_MODULE inline void take_signal(int signal, struct sigaction& previous) {
   struct sigaction ours = {};
