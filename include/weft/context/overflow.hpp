@@ -97,8 +97,7 @@ WEFT_PER_MODULE inline void on_fault(int signal, siginfo_t* info, void* machine)
 [[gnu::weakref("dlopen")]] static void* open_module(const char*, int) noexcept;
 
 /// Keeps the library loaded whose handler ours calls: maybe that of another copy of weft, which cannot take
-/// it back when ours stands before it. Libraries do it; to programs that are linked statically, linkers say a
-/// warning about dlopen.
+/// it back when ours stands before it. Only libraries do it: linkers warn of dlopen in static programs.
 WEFT_PER_MODULE inline void keep_loaded(const struct sigaction& handler) noexcept {
   const void* const code = (handler.sa_flags & SA_SIGINFO) != 0
                                ? reinterpret_cast<const void*>(handler.sa_sigaction)
