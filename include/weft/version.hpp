@@ -2,7 +2,9 @@
 // The version of weft; this is the one place that states it, and CMake reads it from here.
 #pragma once
 
-namespace weft {
+#include <weft/base/config.hpp>
+
+namespace weft::inline WEFT_ABI {
 
 /// Changes when programs must be changed to compile or to keep their meaning.
 inline constexpr int version_major = 0;
@@ -13,4 +15,4 @@ inline constexpr int version_patch = 0;
 /// The three numbers as text.
 inline constexpr char version_string[] = "0.1.0";
 
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

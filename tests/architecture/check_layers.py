@@ -13,6 +13,7 @@ Prints one line per violation, `path:line: kind: sentence`, and ends with status
   opening  not: SPDX line, one sentence of at most three lines that states the duty, #pragma once
   macro    a macro defined outside base/config.hpp, or one there that does not begin with WEFT_
   name     an identifier that C++ reserves
+  abi      something outside the inline namespace WEFT_ABI, or in a header that does not know it
 """
 import pathlib
 import re
@@ -21,10 +22,12 @@ import sys
 longest = 400
 spdx = "// SPDX-License-Identifier: BSL-1.0"
 macro_home = "base/config.hpp"
+untagged = {"base/error.hpp"}  # exceptions are the same in all parts of a process
 top_layer = 1000
 
 include_line = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 macro_line = re.compile(r"\s*#\s*(define|undef)\s+(\w+)")
+opens_weft = re.compile(r"\s*(?:inline\s+)?namespace\s+weft\b(?!::inline WEFT_ABI\b)")
 reserved = re.compile(r"\b(?:_[A-Z]\w*|\w*__\w*)\b")
 not_code = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(?P<mark>[^()\\\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL
@@ -80,6 +83,9 @@ class checker:
             self.includes[path] = list(self.check_includes(path, lines))
             self.check_names(path, code_of(text))
         self.check_cycles()
+        for path in paths:
+            if path not in untagged:
+                self.check_abi(path, code_of((self.root / path).read_text()))
         return len(paths)
 
     def check_opening(self, path, lines):
@@ -129,6 +135,21 @@ class checker:
             for name in reserved.findall(line):
                 if not self.foreign.fullmatch(name):
                     self.report(path, number, "name", f"{name} is reserved; foreign ones are listed in foreign_names.txt")
+
+    def reached(self, path, seen):
+        for _, name in self.includes[path]:
+            if name not in seen:
+                seen.add(name)
+                self.reached(name, seen)
+        return seen
+
+    def check_abi(self, path, code):
+        for number, line in enumerate(code, 1):
+            if opens_weft.match(line):
+                self.report(path, number, "abi", "write namespace weft::inline WEFT_ABI")
+            elif "WEFT_ABI" in line and path != macro_home and macro_home not in self.reached(path, set()):
+                self.report(path, number, "abi", f"WEFT_ABI means nothing without <weft/{macro_home}>")
+                return
 
     def check_cycles(self):
         done, open_ = set(), []

@@ -4,11 +4,11 @@
 
 #include <weft/context/local.hpp>
 
-namespace weft::context {
+namespace weft::inline WEFT_ABI::context {
 
 struct outside_block {
   int attention = 1;
 };
 inline constinit outside_block outside;
 
-}  // namespace weft::context
+}  // namespace weft::inline WEFT_ABI::context

@@ -5,6 +5,8 @@
 
 #include "model/relacy.hpp"
 
+#include <weft/base/config.hpp>
+
 #include <cstring>
 
 namespace model {
@@ -159,7 +161,7 @@ inline void yield(const source_location& here = source_location::current()) {
 
 }  // namespace model
 
-namespace weft::base {
+namespace weft::inline WEFT_ABI::base {
 
 using std::memory_order_acq_rel;
 using std::memory_order_acquire;
@@ -400,4 +402,4 @@ class thread {
   void join() noexcept {}
 };
 
-}  // namespace weft::base
+}  // namespace weft::inline WEFT_ABI::base

@@ -15,8 +15,8 @@ namespace {
 
 std::uint64_t sum_of(const weft::counters& c) {
   return c.deferred + c.inlined + c.dropped + c.steals + c.capped + c.divisions + c.promotions + c.demotions +
-         c.folds + c.renames + c.replayed + c.steal_attempts + c.barriers + c.parkings + c.suspensions +
-         c.sleeps + c.wakes + c.contexts + c.stack_high_water;
+         c.folds + c.renames + c.replayed + c.steal_attempts + c.barriers + c.barriers_refused + c.parkings +
+         c.suspensions + c.sleeps + c.wakes + c.contexts + c.stack_high_water;
 }
 
 }  // namespace
@@ -48,6 +48,7 @@ TEST_CASE("each event is added to the member of its name") {
       {worker_counters::renames, &weft::counters::renames},
       {worker_counters::steal_attempts, &weft::counters::steal_attempts},
       {worker_counters::barriers, &weft::counters::barriers},
+      {worker_counters::barriers_refused, &weft::counters::barriers_refused},
       {worker_counters::parkings, &weft::counters::parkings},
       {worker_counters::suspensions, &weft::counters::suspensions},
       {worker_counters::sleeps, &weft::counters::sleeps},

@@ -38,7 +38,7 @@ struct stand_in {
 
 }  // namespace
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 bool await(strand& s, closure& c, bool as_data) {
   ++::worker.awaits;
   return ::worker.await(s, c, as_data);
@@ -55,7 +55,7 @@ graph_outcome run_promoted(strand& s, frame& f, bool as_data) { return ::worker.
 bool comes_before_graph(strand&, const frame&, const closure& c) noexcept {
   return &c == ::worker.before_graph;
 }
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched
 
 namespace {
 

@@ -3,6 +3,8 @@
 // operation, lock, wait and look at the clock, which of them goes on. Time is a count of such points.
 #pragma once
 
+#include <weft/base/config.hpp>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -29,7 +31,7 @@ bool spurious() noexcept;
 
 }  // namespace simulation
 
-namespace weft::base {
+namespace weft::inline WEFT_ABI::base {
 
 using std::memory_order_acq_rel;
 using std::memory_order_acquire;
@@ -160,4 +162,4 @@ class thread {
   unsigned id_ = 0;  // 0 is who called simulate()
 };
 
-}  // namespace weft::base
+}  // namespace weft::inline WEFT_ABI::base

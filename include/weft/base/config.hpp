@@ -11,6 +11,17 @@
 /// Out of line, but not cold: paths taken often that would bloat every fork site.
 #define WEFT_NOINLINE [[gnu::noinline]]
 
+/// On state of which a process has one, in however many modules (program, shared libraries) weft's headers
+/// were compiled: -fvisibility=hidden would give each module its own. `used` puts it into every module, so
+/// that two modules share either all such state or none (context/README.md, "Modules").
+#define WEFT_PER_PROCESS [[gnu::used, gnu::visibility("default")]]
+
+/// On what each module has for itself, since it must end when the module is unloaded.
+#define WEFT_PER_MODULE [[gnu::visibility("hidden")]]
+
+/// On exceptions, which one module throws and another catches.
+#define WEFT_CROSSES_MODULES [[gnu::visibility("default")]]
+
 /// Thread Sanitizer neither models fences nor knows membarrier, so it selects the fenced entry of thieves.
 #if defined(__SANITIZE_THREAD__)
 #define WEFT_TSAN 1
@@ -24,6 +35,18 @@
 #endif
 
 // WEFT_PLATFORM, for tests only: the header, as after #include, of another platform (base/platform.hpp).
+
+/// Address Sanitizer must be told of stacks.
+#if defined(__SANITIZE_ADDRESS__)
+#define WEFT_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WEFT_ASAN 1
+#endif
+#endif
+#ifndef WEFT_ASAN
+#define WEFT_ASAN 0
+#endif
 
 /// 1: tasks run at once, each as a thread of its own in the eyes of Thread Sanitizer, ordered by declared
 /// accesses alone (sched/races.hpp).
@@ -77,4 +100,47 @@
 /// How often a thief looks for the owner's answer before it pays for a barrier; small values are for tests.
 #ifndef WEFT_ANSWER_LOOKS
 #define WEFT_ANSWER_LOOKS 64
+#endif
+
+/// The inline namespace of all that the library defines, but for its exceptions (base/error.hpp): the
+/// version, and whatever else gives the same names other layouts or other code. So modules, and the files of
+/// one program, that were compiled in different ways have types, functions and state of their own.
+#define WEFT_ABI \
+  WEFT_JOIN(v0_1_0, WEFT_ABI_CHECKED, WEFT_ABI_SANITIZED, WEFT_ABI_FENCED, WEFT_ABI_COUNTED, WEFT_ABI_TUNED)
+/// The same as text.
+#define WEFT_ABI_TEXT WEFT_TEXT(WEFT_ABI)
+
+#define WEFT_JOIN(a, b, c, d, e, f) WEFT_JOIN_EXPANDED(a, b, c, d, e, f)
+#define WEFT_JOIN_EXPANDED(a, b, c, d, e, f) a##b##c##d##e##f
+#define WEFT_TEXT(a) WEFT_TEXT_EXPANDED(a)
+#define WEFT_TEXT_EXPANDED(a) #a
+#if WEFT_CHECKED
+#define WEFT_ABI_CHECKED _checked
+#else
+#define WEFT_ABI_CHECKED
+#endif
+#if WEFT_RACES
+#define WEFT_ABI_SANITIZED _races
+#elif WEFT_TSAN
+#define WEFT_ABI_SANITIZED _tsan
+#elif WEFT_ASAN
+#define WEFT_ABI_SANITIZED _asan
+#else
+#define WEFT_ABI_SANITIZED
+#endif
+#if WEFT_ASYMMETRIC
+#define WEFT_ABI_FENCED
+#else
+#define WEFT_ABI_FENCED _fenced
+#endif
+#if WEFT_COUNT_INLINED
+#define WEFT_ABI_COUNTED _counted
+#else
+#define WEFT_ABI_COUNTED
+#endif
+#if defined(WEFT_PLATFORM) || WEFT_LARGE_FRAME != 64 || WEFT_TINY_TASK_NS != 200 || WEFT_REST_US != 50 || \
+    WEFT_ANSWER_LOOKS != 64
+#define WEFT_ABI_TUNED _tuned
+#else
+#define WEFT_ABI_TUNED
 #endif

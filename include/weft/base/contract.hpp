@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace weft::base {
+namespace weft::inline WEFT_ABI::base {
 
 /// Prints "weft: " and the sentence (printf format) to the standard error stream, and aborts. In checked
 /// builds it also prints the place in the user's sources that led here, and where there is one, `place`, of
@@ -45,4 +45,4 @@ namespace weft::base {
   fail_with(sentence, values, what, place);
 }
 
-}  // namespace weft::base
+}  // namespace weft::inline WEFT_ABI::base

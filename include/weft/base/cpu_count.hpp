@@ -20,7 +20,7 @@
 #include <thread>
 #endif
 
-namespace weft::base {
+namespace weft::inline WEFT_ABI::base {
 
 namespace detail {
 
@@ -226,4 +226,4 @@ inline unsigned usable_cpus() {
   return std::max(1u, std::min(cpus, quota_cpus().value_or(cpus)));
 }
 
-}  // namespace weft::base
+}  // namespace weft::inline WEFT_ABI::base

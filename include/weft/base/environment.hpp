@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-namespace weft::base {
+namespace weft::inline WEFT_ABI::base {
 
 /// A variable that the library reads, and its meaning for a reader of the manual.
 struct environment_variable {
@@ -27,7 +27,8 @@ struct environment_variable {
 
 /// Every variable of the library. A reader below refuses names that are missing here.
 inline constexpr environment_variable environment_table[] = {
-    {"WEFT_WORKERS", "workers of a runtime; 0: as many as affinity mask and CPU quota allow"},
+    {"WEFT_WORKERS",
+     "workers of a runtime; 0: as many as affinity mask and CPU quota allow, whatever the program says"},
     {"WEFT_STACK_SIZE", "bytes of a context's stack (suffix k or m)"},
     {"WEFT_INLINING", "0: fork never runs a task at once inside itself; 1: it may"},
     {"WEFT_SURPLUS", "stealable closures a worker keeps before it runs tasks inside fork"},
@@ -147,4 +148,4 @@ inline void check_environment() {
   }
 }
 
-}  // namespace weft::base
+}  // namespace weft::inline WEFT_ABI::base

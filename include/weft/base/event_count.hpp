@@ -7,7 +7,7 @@
 #include <climits>
 #include <cstdint>
 
-namespace weft::base {
+namespace weft::inline WEFT_ABI::base {
 
 /// Sleeping without lost wake-ups (protocol in sched/README.md, "Sleep and wake").
 /// A sleeper announces itself, fences heavily, looks for work once more, and only then waits; a notifier
@@ -19,7 +19,8 @@ class event_count {
   std::uint32_t prepare() noexcept {
     waiters_.fetch_add(1, memory_order_seq_cst);  // before the fence: pairs with any_waiting in notifiers
     const std::uint32_t key = epoch_.load(memory_order_acquire);
-    heavy_fence();
+    // Without effect, it is still a full fence of this thread: enough against notifiers that fence as well.
+    static_cast<void>(heavy_fence());
     return key;
   }
   /// Withdraws the announcement.
@@ -52,4 +53,4 @@ class event_count {
   atomic<std::uint32_t> waiters_{0};
 };
 
-}  // namespace weft::base
+}  // namespace weft::inline WEFT_ABI::base

@@ -23,7 +23,7 @@
 #include <mutex>
 #include <thread>
 
-namespace weft::base {
+namespace weft::inline WEFT_ABI::base {
 
 template <class T>
 using atomic = std::atomic<T>;
@@ -73,6 +73,6 @@ inline void futex_wake(atomic<std::uint32_t>& word, int count) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
 }
 
-}  // namespace weft::base
+}  // namespace weft::inline WEFT_ABI::base
 
 #endif

@@ -17,7 +17,7 @@
 #include <cstring>
 #include <span>
 
-namespace weft::base {
+namespace weft::inline WEFT_ABI::base {
 
 /// An address in the function that calls this one, or into which that is inlined.
 WEFT_NOINLINE inline const void* here() noexcept { return __builtin_return_address(0); }
@@ -154,4 +154,4 @@ WEFT_COLD inline void print_running_source(const char* what) noexcept {
   if (w.n != 0) print_source(what, {w.calls + 1, w.n - 1});  // but for this one
 }
 
-}  // namespace weft::base
+}  // namespace weft::inline WEFT_ABI::base

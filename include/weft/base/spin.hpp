@@ -4,7 +4,7 @@
 
 #include <weft/base/atomic.hpp>
 
-namespace weft::base {
+namespace weft::inline WEFT_ABI::base {
 
 /// Waits longer each time; soon gives the processor away, since the thread waited for may need this core.
 class backoff {
@@ -48,4 +48,4 @@ class spin_lock {
   atomic<bool> held_{false};
 };
 
-}  // namespace weft::base
+}  // namespace weft::inline WEFT_ABI::base

@@ -2,12 +2,14 @@
 // A decimal number as a text that comes from outside has it, read strictly.
 #pragma once
 
+#include <weft/base/config.hpp>
+
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string_view>
 
-namespace weft::base {
+namespace weft::inline WEFT_ABI::base {
 
 /// Reads decimal digits: at least one, no sign, no blank, no overflow.
 /// *Returns*: the number; nothing if the text is anything else.
@@ -24,4 +26,4 @@ inline std::optional<std::uint64_t> whole_number(std::string_view text) noexcept
   return value;
 }
 
-}  // namespace weft::base
+}  // namespace weft::inline WEFT_ABI::base

@@ -12,7 +12,7 @@
 
 #include <utility>
 
-namespace weft::context {
+namespace weft::inline WEFT_ABI::context {
 
 /// One sequential flow of control with its own stack. Which kernel thread executes it may change at every
 /// switch. It is either running (on exactly one kernel thread) or suspended.
@@ -146,4 +146,4 @@ inline void set_sticky_float_flags() noexcept {
 #endif
 }
 
-}  // namespace weft::context
+}  // namespace weft::inline WEFT_ABI::context

@@ -4,7 +4,7 @@
 
 #include <weft/base/config.hpp>
 
-namespace weft::context {
+namespace weft::inline WEFT_ABI::context {
 
 /// What current() points at in a kernel thread that has not called set_current(). The room that owns the
 /// pointer completes the type and defines the object (`inline constinit outside_block outside;`), so that
@@ -15,15 +15,13 @@ extern outside_block outside;
 namespace detail {
 
 /// The pointer itself. Only the functions of this file touch it. The fixed name is for the assembler text
-/// below; `used` keeps it alive where optimisers see no reader, and default visibility makes it one
-/// variable per process even among shared libraries.
-[[gnu::used,
-  gnu::visibility("default")]] inline thread_local constinit void* slot asm("weft_current") = &outside;
+/// below; `used` keeps it alive where optimisers see no reader.
+WEFT_PER_PROCESS inline thread_local constinit void* slot asm("weft_current_" WEFT_ABI_TEXT) = &outside;
 
 /// Stands for "the kernel thread that runs us, and its slot" in the compiler's eyes: reading the slot reads
 /// it, and whatever may change the thread or the slot writes it. Nobody looks at its value. Of a type that
 /// other stores cannot alias, or a store through any pointer would force the next read.
-[[gnu::used, gnu::visibility("hidden")]] inline long double token asm("weft_current_token");
+[[gnu::used]] WEFT_PER_MODULE inline long double token asm("weft_current_token_" WEFT_ABI_TEXT);
 
 }  // namespace detail
 
@@ -37,9 +35,11 @@ namespace detail {
 [[nodiscard]] WEFT_ALWAYS_INLINE void* current() noexcept {
   void* value;
 #if defined(__PIC__) && !defined(__PIE__)
-  asm("movq weft_current@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0" : "=r"(value) : "m"(detail::token));
+  asm("movq weft_current_" WEFT_ABI_TEXT "@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0"
+      : "=r"(value)
+      : "m"(detail::token));
 #else
-  asm("movq %%fs:weft_current@tpoff, %0" : "=r"(value) : "m"(detail::token));
+  asm("movq %%fs:weft_current_" WEFT_ABI_TEXT "@tpoff, %0" : "=r"(value) : "m"(detail::token));
 #endif
   return value;
 }
@@ -49,11 +49,11 @@ namespace detail {
 WEFT_ALWAYS_INLINE void set_current(void* value) noexcept {
 #if defined(__PIC__) && !defined(__PIE__)
   void* offset;
-  asm volatile("movq weft_current@gottpoff(%%rip), %0\n\tmovq %2, %%fs:(%0)"
+  asm volatile("movq weft_current_" WEFT_ABI_TEXT "@gottpoff(%%rip), %0\n\tmovq %2, %%fs:(%0)"
                : "=&r"(offset), "+m"(detail::token)
                : "r"(value));
 #else
-  asm volatile("movq %1, %%fs:weft_current@tpoff" : "+m"(detail::token) : "r"(value));
+  asm volatile("movq %1, %%fs:weft_current_" WEFT_ABI_TEXT "@tpoff" : "+m"(detail::token) : "r"(value));
 #endif
 }
 
@@ -80,4 +80,4 @@ WEFT_ALWAYS_INLINE void forget_kernel_thread() noexcept {
   asm volatile("" : "+m"(detail::token) : : "memory");
 }
 
-}  // namespace weft::context
+}  // namespace weft::inline WEFT_ABI::context

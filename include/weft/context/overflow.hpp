@@ -2,10 +2,12 @@
 // Stack overflow of a task is named before the program dies: the fault handler and its own stack per thread.
 #pragma once
 
+#include <weft/base/spin.hpp>
 #include <weft/context/detail/fault_text.hpp>
 #include <weft/context/detail/guard_registry.hpp>
 #include <weft/context/stack.hpp>
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +17,7 @@
 #include <cstdint>
 #include <system_error>
 
-namespace weft::context {
+namespace weft::inline WEFT_ABI::context {
 
 /// Says which task the calling kernel thread runs; nullptr if none or without a name. Called inside a signal
 /// handler.
@@ -28,8 +30,10 @@ struct fault_state {
   base::atomic<task_name_hook> name{nullptr};
   struct sigaction previous_segv = {};
   struct sigaction previous_bus = {};
+  base::spin_lock door;    // over installed and whoever changes it
+  bool installed = false;  // some module's handler
 };
-inline constinit fault_state faults;
+WEFT_PER_PROCESS inline constinit fault_state faults;
 
 inline const struct sigaction& previous_action(int signal) noexcept {
   return signal == SIGBUS ? faults.previous_bus : faults.previous_segv;
@@ -64,7 +68,7 @@ inline void pass_on(int signal, siginfo_t* info, void* machine) noexcept {
 }
 
 /// The handler: only async-signal-safe calls, errno kept.
-inline void on_fault(int signal, siginfo_t* info, void* machine) noexcept {
+WEFT_PER_MODULE inline void on_fault(int signal, siginfo_t* info, void* machine) noexcept {
   const int saved = errno;
   // A positive code: the kernel reports a fault, so si_addr is an address.
   const stack_bounds hit =
@@ -87,7 +91,26 @@ inline void on_fault(int signal, siginfo_t* info, void* machine) noexcept {
   errno = saved;
 }
 
-inline void take_signal(int signal, struct sigaction& previous) {
+#if defined(__PIC__) && !defined(__PIE__)
+// The dynamic linker's functions; null where the C library has them elsewhere.
+[[gnu::weakref("dladdr")]] static int find_module(const void*, Dl_info*) noexcept;
+[[gnu::weakref("dlopen")]] static void* open_module(const char*, int) noexcept;
+
+/// Keeps the library loaded whose handler ours calls: maybe that of another copy of weft, which cannot take
+/// it back when ours stands before it. Only libraries do it: linkers warn of dlopen in static programs.
+WEFT_PER_MODULE inline void keep_loaded(const struct sigaction& handler) noexcept {
+  const void* const code = (handler.sa_flags & SA_SIGINFO) != 0
+                               ? reinterpret_cast<const void*>(handler.sa_sigaction)
+                               : reinterpret_cast<const void*>(handler.sa_handler);
+  Dl_info module = {};
+  if (&find_module != nullptr && &open_module != nullptr && find_module(code, &module) != 0)
+    static_cast<void>(open_module(module.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE));
+}
+#else
+WEFT_PER_MODULE inline void keep_loaded(const struct sigaction&) noexcept {}
+#endif
+
+WEFT_PER_MODULE inline void take_signal(int signal, struct sigaction& previous) {
   struct sigaction ours = {};
   ours.sa_sigaction = &on_fault;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
@@ -96,28 +119,58 @@ inline void take_signal(int signal, struct sigaction& previous) {
   if (sigaction(signal, nullptr, &previous) != 0 || sigaction(signal, &ours, nullptr) != 0)
     throw std::system_error(errno, std::generic_category(),
                             "weft: cannot install the stack overflow handler");
+  keep_loaded(previous);
 }
+
+/// Puts back what was there before, unless somebody else has taken the signal meanwhile.
+WEFT_PER_MODULE inline void give_back_signal(int signal, const struct sigaction& previous) noexcept {
+  struct sigaction present = {};
+  if (sigaction(signal, nullptr, &present) == 0 && (present.sa_flags & SA_SIGINFO) != 0 &&
+      present.sa_sigaction == &on_fault)
+    sigaction(signal, &previous, nullptr);
+}
+
+/// What of this module the process calls at a fault; taken back when the module is unloaded.
+struct module_faults {
+  bool installed = false;  // the handler is this module's; under fault_state::door
+  base::atomic<task_name_hook> name{nullptr};
+
+  ~module_faults() {
+    const std::lock_guard hold(faults.door);
+    if (installed) {
+      give_back_signal(SIGSEGV, faults.previous_segv);
+      give_back_signal(SIGBUS, faults.previous_bus);
+      faults.installed = false;  // the next runtime brings a handler
+    }
+    task_name_hook ours = name.load(base::memory_order_relaxed);  // nobody sets it in an ending module
+    if (ours != nullptr)
+      faults.name.compare_exchange_strong(ours, nullptr, base::memory_order_relaxed);  // publishes nothing
+  }
+};
+WEFT_PER_MODULE inline constinit module_faults faults_of_module;
 
 }  // namespace detail
 
 /// Sets who names the running task in the overflow message; nullptr for nobody.
 /// *Requires*: `hook` makes only async-signal-safe calls and works in any kernel thread.
 /// *Thread safety*: any thread; the last one stays.
-inline void set_task_name_hook(task_name_hook hook) noexcept {
+WEFT_PER_MODULE inline void set_task_name_hook(task_name_hook hook) noexcept {
+  detail::faults_of_module.name.store(hook, base::memory_order_relaxed);  // for this module's end alone
   detail::faults.name.store(hook, base::memory_order_release);  // pairs with the acquire in on_fault
 }
 
 /// Installs the process-wide handler of SIGSEGV and SIGBUS; later calls do nothing. A fault in the guard of a
 /// context stack prints one sentence that names the task and ends the program by that signal; every other
-/// fault goes to the handler that was there before. A thread needs an overflow_guard besides: the handler
+/// fault goes to the handler that was there before, which is put back when the module is unloaded whose
+/// handler it is. A thread needs an overflow_guard besides: the handler
 /// cannot run on the stack that overflowed.
 /// *Throws*: std::system_error. *Suspends*: no. *Thread safety*: any thread.
-inline void install_overflow_handler() {
-  [[maybe_unused]] static const bool once = [] {
-    detail::take_signal(SIGSEGV, detail::faults.previous_segv);
-    detail::take_signal(SIGBUS, detail::faults.previous_bus);
-    return true;
-  }();
+WEFT_PER_MODULE inline void install_overflow_handler() {
+  const std::lock_guard hold(detail::faults.door);
+  if (detail::faults.installed) return;
+  detail::take_signal(SIGSEGV, detail::faults.previous_segv);
+  detail::take_signal(SIGBUS, detail::faults.previous_bus);
+  detail::faults.installed = detail::faults_of_module.installed = true;
 }
 
 /// Gives the calling kernel thread a stack for signal handlers while it lives; a thread that already has one
@@ -160,4 +213,4 @@ class overflow_guard {
   stack memory_;
 };
 
-}  // namespace weft::context
+}  // namespace weft::inline WEFT_ABI::context

@@ -8,13 +8,13 @@
 
 #if !WEFT_RACES
 
-namespace weft::context::races {
+namespace weft::inline WEFT_ABI::context::races {
 
 /// See below.
 inline void hide_accesses() noexcept {}
 inline void show_accesses() noexcept {}
 
-}  // namespace weft::context::races
+}  // namespace weft::inline WEFT_ABI::context::races
 
 #else
 
@@ -31,7 +31,7 @@ void AnnotateIgnoreSyncBegin(const char* file, int line);
 void AnnotateIgnoreSyncEnd(const char* file, int line);
 }
 
-namespace weft::context::races {
+namespace weft::inline WEFT_ABI::context::races {
 
 /// Until show(), which may be nested, the sanitizer sees nothing of what this context does.
 inline void hide() noexcept {
@@ -65,6 +65,6 @@ inline void forget(void* memory, std::size_t size) noexcept {
   __tsan_java_alloc(reinterpret_cast<unsigned long>(memory), (size + 7) & ~std::size_t{7});
 }
 
-}  // namespace weft::context::races
+}  // namespace weft::inline WEFT_ABI::context::races
 
 #endif

@@ -18,7 +18,7 @@
 #include <system_error>
 #include <utility>
 
-namespace weft::context {
+namespace weft::inline WEFT_ABI::context {
 
 /// Bytes of a page of memory.
 inline std::size_t page_size() noexcept {
@@ -150,4 +150,4 @@ inline std::size_t stack::high_water() const noexcept {
   return detail::touched_bytes({lowest, lowest + size_});
 }
 
-}  // namespace weft::context
+}  // namespace weft::inline WEFT_ABI::context

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace weft::context {
+namespace weft::inline WEFT_ABI::context {
 
 /// An address near the end of the caller's stack. *Cost*: one instruction.
 WEFT_ALWAYS_INLINE std::uintptr_t stack_pointer() noexcept {
@@ -19,4 +19,4 @@ WEFT_ALWAYS_INLINE std::uintptr_t stack_pointer() noexcept {
 #endif
 }
 
-}  // namespace weft::context
+}  // namespace weft::inline WEFT_ABI::context

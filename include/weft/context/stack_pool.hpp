@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace weft::context {
+namespace weft::inline WEFT_ABI::context {
 
 /// Stacks of one size. The most recently released one is handed out first, since its pages are likely in the
 /// cache. Who may touch what when: idle_, live_, mapped_ and deepest_ under lock_ only. A stack of this pool
@@ -108,4 +108,4 @@ class stack_pool {
   mutable std::size_t deepest_ = 0;
 };
 
-}  // namespace weft::context
+}  // namespace weft::inline WEFT_ABI::context

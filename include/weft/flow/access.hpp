@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// The right to read an object of type T. A task that holds it sees the value that the serial program would
 /// see. As an argument: `weft::read(x)` for an x that is shared, borrowed, or a right that includes reading.
@@ -184,4 +184,4 @@ update(const read<T>&) -> update<T>;
 template <class T>
 update(const write<T>&) -> update<T>;
 
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// A part of a shared array, to be named by a right: `weft::write(a.slice(0, 100))`. *Cost*: three words.
 template <class T>
@@ -200,4 +200,4 @@ weak_write(const slice<T>&) -> weak_write<T[]>;
 template <class T>
 weak_update(const slice<T>&) -> weak_update<T[]>;
 
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

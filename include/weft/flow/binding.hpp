@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace weft::flow {
+namespace weft::inline WEFT_ABI::flow {
 
 /// What the library knows of a type of argument or parameter.
 template <class A>
@@ -373,4 +373,4 @@ using binding = typename decltype(choose_binding<Parameter, Argument>())::type;
 template <class... Bindings>
 inline constexpr bool weak_only = (Bindings::weak || ...) && !(Bindings::strong || ...);
 
-}  // namespace weft::flow
+}  // namespace weft::inline WEFT_ABI::flow

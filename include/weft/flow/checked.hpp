@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-namespace weft::flow {
+namespace weft::inline WEFT_ABI::flow {
 
 using sched::access_mode;
 
@@ -165,4 +165,4 @@ WEFT_ALWAYS_INLINE constexpr receiver receiving_task() noexcept { return {}; }
 
 #endif
 
-}  // namespace weft::flow
+}  // namespace weft::inline WEFT_ABI::flow

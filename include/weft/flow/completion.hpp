@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// Holds a task open until it is completed, from any thread: tasks that wait for it, and run, wait for that.
 /// No worker waits. A completion that is destroyed completes its task. *Thread safety*: one thread at a time.
@@ -55,7 +55,7 @@ struct held_task {
   static completion hold() {
     [[maybe_unused]] const sched::races::unseen library;
     sched::strand& s = sched::current();
-    if (is_outside(s)) base::fail("this_task::hold() was called outside a task");
+    if (is_outside(s)) sched::fail_outside("this_task::hold() was called outside a task");
     const sched::closure* const c =
         s.floor->current.load(base::memory_order_relaxed);  // the owner's own store
     // Where tasks run apart, the closure here is that of the run.
@@ -72,4 +72,4 @@ namespace this_task {
 inline completion hold() { return held_task::hold(); }
 
 }  // namespace this_task
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

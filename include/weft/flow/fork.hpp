@@ -10,7 +10,7 @@
 #include <optional>
 #include <tuple>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 using sched::task_options;
 
@@ -281,4 +281,4 @@ WEFT_ALWAYS_INLINE void sync() {
     sched::sync(s);
 }
 
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

@@ -9,7 +9,7 @@
 #include <span>
 #include <type_traits>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 template <class T>
 class shared;
@@ -118,4 +118,4 @@ template <class>
 inline constexpr bool never = false;
 
 }  // namespace flow
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

@@ -5,7 +5,7 @@
 #include <weft/flow/fwd.hpp>
 #include <weft/sched/access.hpp>
 
-namespace weft::flow {
+namespace weft::inline WEFT_ABI::flow {
 
 /// none: not an object. all: the object itself, as its maker has it.
 enum class grade : unsigned char { none, read, write, update, reduce, commute, all };
@@ -25,4 +25,4 @@ constexpr sched::access_mode mode_of(grade g) noexcept {
                                : update;
 }
 
-}  // namespace weft::flow
+}  // namespace weft::inline WEFT_ABI::flow

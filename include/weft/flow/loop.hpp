@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// What a user may say of one loop. An aggregate for designated initialisers.
 struct loop_options {
@@ -182,4 +182,4 @@ void fork_for(const loop_options& options, std::type_identity_t<I> first, I last
                   std::forward<A>(arguments)...);
 }
 
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

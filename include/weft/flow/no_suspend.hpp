@@ -6,7 +6,7 @@
 
 #include <source_location>
 
-namespace weft::this_task {
+namespace weft::inline WEFT_ABI::this_task {
 
 /// Says that the running task holds something that is tied to the kernel thread, a std::mutex as a rule,
 /// until the end of the scope. Scopes nest. *Effects*: in checked builds (WEFT_CHECKED) sync(), a nested run,
@@ -53,4 +53,4 @@ class [[maybe_unused]] no_suspend {
 #endif
 };
 
-}  // namespace weft::this_task
+}  // namespace weft::inline WEFT_ABI::this_task

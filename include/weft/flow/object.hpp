@@ -8,7 +8,7 @@
 #include <memory>
 #include <new>
 
-namespace weft::flow {
+namespace weft::inline WEFT_ABI::flow {
 
 /// Who owns an object's memory.
 enum class home : unsigned char { task, heap, result };
@@ -213,4 +213,4 @@ WEFT_NOINLINE void release(sched::strand& s, T* value, home where) noexcept {
   release_carefully(s, value, where);
 }
 
-}  // namespace weft::flow
+}  // namespace weft::inline WEFT_ABI::flow

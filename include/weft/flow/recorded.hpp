@@ -8,7 +8,7 @@
 
 #include <utility>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// Remembers the graph that a function forks. Each call calls the function, so that arguments that are no
 /// rights may differ; but from the second call on the runtime takes from memory which task waits for which.
@@ -44,4 +44,4 @@ class recorded {
   shared<sched::record> record_;
 };
 
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 namespace flow {
 
 /// What a closure keeps of a contribution: the object and, if the task does not run at its turn, what it
@@ -98,4 +98,4 @@ class reduce {
 template <class T, class Op>
 reduce(const weak_reduce<T, Op>&) -> reduce<T, Op>;
 
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// What a caller may say of one run.
 struct run_options {
@@ -129,4 +129,4 @@ class runtime {
   std::unique_ptr<sched::stall_watch> watch_;
 };
 
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

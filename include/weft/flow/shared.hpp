@@ -7,7 +7,7 @@
 
 #include <memory>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// A value that tasks reach only through accesses.
 /// Created in a task, the object lives until that task and all below it have ended, whatever scope this
@@ -115,4 +115,4 @@ borrowed<T> borrow(T& x) noexcept {
   return borrowed<T>(x);
 }
 
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

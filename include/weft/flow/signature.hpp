@@ -2,10 +2,12 @@
 // The parameter types that a callable declares, where they can be known.
 #pragma once
 
+#include <weft/base/config.hpp>
+
 #include <cstddef>
 #include <type_traits>
 
-namespace weft::flow {
+namespace weft::inline WEFT_ABI::flow {
 
 /// Stands for a parameter whose type is not declared: generic lambdas and overloaded call operators.
 struct undeclared {};
@@ -81,4 +83,4 @@ template <class F>
   requires(signature<F>::known)
 inline constexpr std::size_t parameter_count<F> = signature<F>::types::count;
 
-}  // namespace weft::flow
+}  // namespace weft::inline WEFT_ABI::flow

@@ -9,7 +9,7 @@
 #include <functional>
 #include <tuple>
 
-namespace weft::flow {
+namespace weft::inline WEFT_ABI::flow {
 
 /// Where the value that a task returns goes: nowhere, or into a shared object.
 template <class R>
@@ -296,4 +296,4 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
   [[no_unique_address]] std::conditional_t<WithOptions, sched::task_options, among_objects<0>> options_;
 };
 
-}  // namespace weft::flow
+}  // namespace weft::inline WEFT_ABI::flow

@@ -6,12 +6,12 @@
 
 #include <stop_token>
 
-namespace weft::this_task {
+namespace weft::inline WEFT_ABI::this_task {
 
 namespace detail {
 inline sched::run_state& run() noexcept {
   sched::strand& s = sched::current();
-  if (is_outside(s)) base::fail("weft::this_task was asked outside a task");
+  if (is_outside(s)) sched::fail_outside("weft::this_task was asked outside a task");
   return *s.run.load(base::memory_order_relaxed);  // constant while the strand executes a task
 }
 }  // namespace detail
@@ -26,4 +26,4 @@ inline void request_stop() noexcept { detail::run().source.request_stop(); }
 /// The name given to this task by its options, or "task". Safe in a signal handler. Null outside tasks.
 inline const char* name() noexcept { return sched::current_task_name(); }
 
-}  // namespace weft::this_task
+}  // namespace weft::inline WEFT_ABI::this_task

@@ -5,7 +5,7 @@
 
 #include <weft/flow/shared.hpp>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// The right to hand on `read` of an object of type T. A task all of whose rights are weak starts at once,
 /// inside fork; the tasks that it forks are ordered by the data that they touch, as if the task's parent had
@@ -86,4 +86,4 @@ class weak_reduce {
   flow::contribution<T, Op>* outer_ = nullptr;  // see reduce
 };
 
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

@@ -9,7 +9,7 @@
 #include <memory>
 #include <new>
 
-namespace weft::io {
+namespace weft::inline WEFT_ABI::io {
 
 /// A sync_data() that began at construction and ends at finish() or destruction. POSIX has such requests
 /// (aio_fsync); where none can be made, finish() does it. The file must outlive it. *Thread safety*: one
@@ -51,4 +51,4 @@ class background_sync {
   bool running_ = false;
 };
 
-}  // namespace weft::io
+}  // namespace weft::inline WEFT_ABI::io

@@ -12,7 +12,7 @@
 #include <immintrin.h>
 #endif
 
-namespace weft::io {
+namespace weft::inline WEFT_ABI::io {
 
 namespace detail {
 
@@ -199,4 +199,4 @@ inline std::uint32_t crc32c_combine(std::uint32_t crc_a, std::uint32_t crc_b,
   return detail::crc32c_over_zeros(crc_a, length_b) ^ crc_b;
 }
 
-}  // namespace weft::io
+}  // namespace weft::inline WEFT_ABI::io

@@ -2,10 +2,12 @@
 // Powers and products modulo the polynomial of CRC-32C, and the tables that are made of them when compiling.
 #pragma once
 
+#include <weft/base/config.hpp>
+
 #include <array>
 #include <cstdint>
 
-namespace weft::io::detail {
+namespace weft::inline WEFT_ABI::io::detail {
 
 /// The polynomial of Castagnoli, its lowest power in the highest bit, as all remainders here.
 inline constexpr std::uint32_t crc32c_polynomial = 0x82F63B78u;
@@ -72,4 +74,4 @@ consteval std::array<std::array<std::uint32_t, 16>, 16> crc32c_digits(std::uint3
   return t;
 }
 
-}  // namespace weft::io::detail
+}  // namespace weft::inline WEFT_ABI::io::detail

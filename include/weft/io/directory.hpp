@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weft::io {
+namespace weft::inline WEFT_ABI::io {
 
 /// A random number that is not 0.
 inline std::uint64_t random_number() noexcept {
@@ -250,4 +250,4 @@ class unnamed_file {
   file file_;
 };
 
-}  // namespace weft::io
+}  // namespace weft::inline WEFT_ABI::io

@@ -9,7 +9,7 @@
 #include <string>
 #include <system_error>
 
-namespace weft::io {
+namespace weft::inline WEFT_ABI::io {
 
 /// Throws what `code` (an errno value) means: "weft: cannot <operation> '<path>': No such file or directory".
 [[noreturn]] WEFT_COLD inline void fail(int code, const char* operation, const std::string& path) {
@@ -25,4 +25,4 @@ namespace weft::io {
       std::string("weft: cannot ") + operation + " '" + path + "' at offset " + std::to_string(offset));
 }
 
-}  // namespace weft::io
+}  // namespace weft::inline WEFT_ABI::io

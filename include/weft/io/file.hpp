@@ -19,7 +19,7 @@
 #include <string>
 #include <utility>
 
-namespace weft::io {
+namespace weft::inline WEFT_ABI::io {
 
 /// Owns a descriptor; move-only. *Throws*: whatever fails throws std::system_error that names the operation,
 /// the path and, where there is one, the offset. *Suspends*: never, but the thread blocks as the kernel does.
@@ -218,4 +218,4 @@ class file {
   std::string path_;
 };
 
-}  // namespace weft::io
+}  // namespace weft::inline WEFT_ABI::io

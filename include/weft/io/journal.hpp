@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-namespace weft::io {
+namespace weft::inline WEFT_ABI::io {
 
 /// A file that nobody else writes, with steps of zeros ahead of the records as soon as one
 /// has to be durable: a record then overwrites bytes which the file system knows already, and the device sees
@@ -72,4 +72,4 @@ class journal {
   bool ahead_ = false;
 };
 
-}  // namespace weft::io
+}  // namespace weft::inline WEFT_ABI::io

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// Totals over all workers of a runtime since it was made; exact while nothing runs.
 struct counters {
@@ -24,6 +24,7 @@ struct counters {
   std::uint64_t replayed = 0;    ///< tasks whose dependencies came from a record
   std::uint64_t steal_attempts = 0;    ///< times a thief went into a strand
   std::uint64_t barriers = 0;          ///< times it needed a process-wide barrier for that
+  std::uint64_t barriers_refused = 0;  ///< of these, how often the kernel refused membarrier
   std::uint64_t parkings = 0;          ///< strands that waited as data
   std::uint64_t suspensions = 0;       ///< bodies that waited on their own stack
   std::uint64_t sleeps = 0;            ///< times a worker went to sleep
@@ -50,6 +51,7 @@ struct worker_counters {
     replayed,
     steal_attempts,
     barriers,
+    barriers_refused,
     parkings,
     suspensions,
     sleeps,
@@ -77,6 +79,7 @@ struct worker_counters {
     sum.replayed += get(replayed);
     sum.steal_attempts += get(steal_attempts);
     sum.barriers += get(barriers);
+    sum.barriers_refused += get(barriers_refused);
     sum.parkings += get(parkings);
     sum.suspensions += get(suspensions);
     sum.sleeps += get(sleeps);
@@ -85,4 +88,4 @@ struct worker_counters {
 };
 
 }  // namespace observe
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

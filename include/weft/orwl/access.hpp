@@ -4,7 +4,7 @@
 
 #include <weft/orwl/location.hpp>
 
-namespace weft::orwl {
+namespace weft::inline WEFT_ABI::orwl {
 
 /// A request that is repeated in every iteration, for the right to write (`Exclusive`) or to read.
 template <class T, bool Exclusive>
@@ -28,4 +28,4 @@ recurrent_request<T, false> read(location<T>& where, int rank = 0) noexcept {
   return {&where, rank};
 }
 
-}  // namespace weft::orwl
+}  // namespace weft::inline WEFT_ABI::orwl

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace weft::orwl::detail {
+namespace weft::inline WEFT_ABI::orwl::detail {
 
 /// A recurrent task as it was declared.
 struct declared {
@@ -180,4 +180,4 @@ class canonical_form {
   std::vector<std::vector<written>> writes_;  // of each task
 };
 
-}  // namespace weft::orwl::detail
+}  // namespace weft::inline WEFT_ABI::orwl::detail

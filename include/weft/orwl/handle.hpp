@@ -8,7 +8,7 @@
 #include <exception>
 #include <string>
 
-namespace weft::orwl {
+namespace weft::inline WEFT_ABI::orwl {
 
 namespace detail {
 
@@ -132,4 +132,4 @@ class section {
   int before_ = std::uncaught_exceptions();
 };
 
-}  // namespace weft::orwl
+}  // namespace weft::inline WEFT_ABI::orwl

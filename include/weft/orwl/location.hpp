@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-namespace weft::orwl {
+namespace weft::inline WEFT_ABI::orwl {
 
 namespace detail {
 
@@ -78,4 +78,4 @@ class location final : public detail::any_location {
   T value_;
 };
 
-}  // namespace weft::orwl
+}  // namespace weft::inline WEFT_ABI::orwl

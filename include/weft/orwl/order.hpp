@@ -3,13 +3,15 @@
 // live.
 #pragma once
 
+#include <weft/base/config.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-namespace weft::orwl::detail {
+namespace weft::inline WEFT_ABI::orwl::detail {
 
 /// One recurrent request: in every iteration the task asks for the location.
 struct claim {
@@ -118,4 +120,4 @@ std::vector<arc> find_cycle(std::span<const arc> arcs, std::size_t tasks) {
   return cycle;
 }
 
-}  // namespace weft::orwl::detail
+}  // namespace weft::inline WEFT_ABI::orwl::detail

@@ -12,10 +12,10 @@
 #include <string>
 #include <tuple>
 
-namespace weft::orwl {
+namespace weft::inline WEFT_ABI::orwl {
 
 /// schedule() was asked for an order in which tasks would wait for each other for ever; the text names them.
-class cyclic_overlay : public error {
+class WEFT_CROSSES_MODULES cyclic_overlay : public error {
  public:
   using error::error;
 };
@@ -371,4 +371,4 @@ class basic_overlay {
 
 using overlay = basic_overlay<>;
 
-}  // namespace weft::orwl
+}  // namespace weft::inline WEFT_ABI::orwl

@@ -7,10 +7,10 @@
 
 #include <mutex>
 
-namespace weft::orwl {
+namespace weft::inline WEFT_ABI::orwl {
 
 /// A handle, location or overlay is used in a state that does not allow it; the text says which.
-class usage_error : public error {
+class WEFT_CROSSES_MODULES usage_error : public error {
  public:
   using error::error;
 };
@@ -215,4 +215,4 @@ class queue {
 };
 
 }  // namespace detail
-}  // namespace weft::orwl
+}  // namespace weft::inline WEFT_ABI::orwl

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-namespace weft::orwl {
+namespace weft::inline WEFT_ABI::orwl {
 
 class turn;
 
@@ -213,4 +213,4 @@ inline player* turns::take(sched::strand& s, player& p) noexcept {
 }
 
 }  // namespace detail
-}  // namespace weft::orwl
+}  // namespace weft::inline WEFT_ABI::orwl

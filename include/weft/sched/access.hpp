@@ -2,10 +2,12 @@
 // The rights a task may declare on an object, and which of them conflict.
 #pragma once
 
+#include <weft/base/config.hpp>
+
 #include <cstddef>
 #include <cstdint>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// A right as the scheduler sees it. Weak rights are a matter of the room flow.
 enum class access_mode : std::uint8_t { read, write, update, reduce, commute };
@@ -42,4 +44,4 @@ struct access_visitor {
   void (*see)(access_visitor& self, const access& a);
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -2,12 +2,14 @@
 // A hash table from the addresses of objects to what is known of them; emptied in O(1).
 #pragma once
 
+#include <weft/base/config.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Objects that lie side by side have their slots side by side: tasks that follow one another mostly use
 /// such. *Requires*: V is default-constructible, cheap to copy. *Thread safety*: one thread at a time.
@@ -74,4 +76,4 @@ class address_table {
   std::unique_ptr<slot[]> slots_;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -6,7 +6,7 @@
 #include <weft/sched/recorded_call.hpp>
 #include <weft/sched/strand.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Tells sleeping workers that the strand may have something to steal (waiting.hpp); `certain`: that it has.
 void offer(strand& s, bool certain) noexcept;
@@ -96,4 +96,4 @@ WEFT_COLD inline void raise(strand& s, std::exception_ptr e) noexcept {
   f->failing = true;
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <new>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// A position in an arena, to return to.
 struct arena_mark {
@@ -135,4 +135,4 @@ class arena {
   std::byte* end_ = nullptr;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

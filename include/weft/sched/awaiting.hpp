@@ -4,7 +4,7 @@
 
 #include <weft/sched/waiting.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Waits for a signal of `a`, if `must_wait` still says so when the signal is ready to be set, or until the
 /// run is stopped and `a.give_up` has set it. `how`: as in "calls sync()". *Throws*: std::bad_alloc,
@@ -34,4 +34,4 @@ void wait_abandonable(abandonable& a, const char* how, Must must_wait) {
   run.waits.remove(a);
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -7,7 +7,7 @@
 #include <weft/context/stack.hpp>
 #include <weft/sched/options.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Limits of the options; what lies beyond is a slip, not a wish.
 struct option_limits {
@@ -60,4 +60,4 @@ inline runtime_options checked_options(runtime_options o) {
   return o;
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

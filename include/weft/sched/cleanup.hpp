@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Whether an object has a value. absent: none yet. lost: the task that was to produce it failed or was
 /// dropped.
@@ -38,4 +38,4 @@ struct object_mark {
   cleanup* cleanups = nullptr;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

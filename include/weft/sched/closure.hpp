@@ -11,7 +11,7 @@
 #include <memory>
 #include <utility>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 struct closure;
 
@@ -40,8 +40,9 @@ struct descriptor {
   void (*fold)(closure&, std::uint32_t part) = nullptr;
   /// For each of the objects: how to rename it for this task; or null. Null: none of them is renamed.
   const version_kind* const* kinds = nullptr;
-  bool part = false;   ///< of a loop: counts as ready wherever it stands
-  bool fence = false;  ///< starts when all tasks before it in its frame have ended (fence.hpp); local
+  bool part = false;    ///< of a loop: counts as ready wherever it stands
+  bool marker = false;  ///< stands for a record, not for a task (recorded_call.hpp)
+  bool fence = false;   ///< starts when all tasks before it in its frame have ended (fence.hpp); local
 };
 
 /// created: nobody started it. stolen: a thief runs it. awaited: a thief runs it and a strand waits for that.
@@ -106,4 +107,4 @@ struct closure {
   };
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <optional>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// A stack with a suspended flow on it: a waiting body, or a scheduler loop that nobody needs at the moment.
 struct context_slot {
@@ -88,4 +88,4 @@ class context_pool {
   entry loop_;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

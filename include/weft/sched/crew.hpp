@@ -4,7 +4,7 @@
 
 #include <weft/sched/waiting.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Strands that call one function, besides the task that needs it done (the founder), which calls it too.
 /// What there is to do, the function finds out; it returns when there is nothing at the moment. A strand is
@@ -99,4 +99,4 @@ class crew {
   signal all_left_;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Where a description goes. Knows no allocation, so that it serves a signal handler, too.
 class description_sink {
@@ -274,4 +274,4 @@ inline void dump_living(int file) noexcept {
   for (living_engine* l = living_engine::first(); l != nullptr; l = l->next()) d.describe(*l);
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// The scheduler of one runtime. Knows nothing of types, results or data beyond access tables.
 /// *Thread safety*: any thread, any member but constructor and destructor.
@@ -135,4 +135,4 @@ class engine {
   std::vector<std::unique_ptr<strand>> registry_;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

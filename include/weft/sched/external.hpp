@@ -4,7 +4,7 @@
 
 #include <weft/sched/worker_loop.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Appends a closure to the running body's frame that counts as stolen, by the outside world: the body's task
 /// has not ended before end_external(). *Throws*: std::bad_alloc.
@@ -65,4 +65,4 @@ inline void end_external(engine& e, strand& s, closure& c, std::exception_ptr fa
   e.visitors.fetch_sub(1, base::memory_order_release);  // pairs with close
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

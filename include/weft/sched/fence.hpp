@@ -4,7 +4,7 @@
 
 #include <weft/sched/owner.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// What wants to be told. Called by the strand's owner, once: `passed` when all tasks that the same body has
 /// forked before have ended, or `dropped` because one of them has thrown or the run was stopped.
@@ -48,4 +48,4 @@ inline void put_fence(strand& s, fence_listener& l) {
   ++s.live;
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

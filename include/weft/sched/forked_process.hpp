@@ -6,16 +6,18 @@
 
 #include <pthread.h>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Remembers the process it was made in. *Cost* of asking: one load.
 class forked_process {
  public:
-  forked_process() noexcept : generation_(current()) {}
+  WEFT_PER_MODULE forked_process() noexcept : generation_(current()) {}
   bool in_this_process() const noexcept { return generation_ == count_.load(base::memory_order_relaxed); }
 
  private:
-  static unsigned current() noexcept {
+  /// Each module for itself, since the C library forgets what an unloaded module has registered. So the
+  /// number may grow by more than one at a fork.
+  WEFT_PER_MODULE static unsigned current() noexcept {
     // Only the forked child's single thread writes, before any other thread of it exists: relaxed suffices.
     static const int registered =
         pthread_atfork(nullptr, nullptr, [] { count_.fetch_add(1, base::memory_order_relaxed); });
@@ -23,8 +25,8 @@ class forked_process {
     return count_.load(base::memory_order_relaxed);
   }
 
-  static inline base::atomic<unsigned> count_{0};
+  WEFT_PER_PROCESS static inline base::atomic<unsigned> count_{0};
   unsigned generation_;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

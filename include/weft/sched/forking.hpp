@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// What a body keeps while a task with objects and a name of its own runs inside fork.
 struct interruption {
@@ -57,7 +57,7 @@ enum class verdict : std::uint8_t { run_now, defer, drop };
 
 /// The rare cases of judge_fork.
 WEFT_COLD inline verdict judge_rare_fork(strand& s) noexcept {
-  if (is_outside(s)) base::fail("fork() was called outside a task; pass the first task to runtime::run");
+  if (is_outside(s)) fail_outside("fork() was called outside a task; pass the first task to runtime::run");
   if (attend(s) || failing(s)) {
     if (s.recorded != nullptr) s.recorded->broken = true;
     count_dropped(s);
@@ -95,4 +95,4 @@ inline bool may_start_weak(strand& s) noexcept {
   return !is_outside(s) && context::stack_pointer() > s.stack_limit && !failing(s) && !look(s);
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -5,7 +5,7 @@
 
 #include <weft/sched/living.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Lets no task run inside fork from now on, in this process: a body that waits there for a task that is
 /// forked later, by the body around it, would wait for ever. *Cost*: one load; the first time a visit to each
@@ -21,4 +21,4 @@ inline void keep_forks_apart() {
   if (!is_outside(s)) attend(s);
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// An exception or none; unlike std::exception_ptr, empty at no cost and in constant expressions.
 using late_exception = std::optional<std::exception_ptr>;
@@ -85,4 +85,4 @@ struct frame {
   };
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <mutex>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// The graph of a promoted frame (sched/README.md, "Large frames"). It belongs to its engine and is never
 /// freed before that, so a stale pointer to one is harmless.
@@ -397,4 +397,4 @@ class graph {
   graph_replay replay_;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Counts, for each fence, the tasks between the fence before it and itself that have not ended; that fence
 /// is one of them. So the first fence whose count is zero has nothing unfinished before it. *Thread safety*:
@@ -59,4 +59,4 @@ class graph_fences {
   std::size_t counted_ = 0;  // sum of all counts
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -6,7 +6,7 @@
 
 #include <map>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 struct graph_node;
 struct graph_entry;
@@ -122,4 +122,4 @@ struct graph_entry {
   std::map<std::size_t, graph_entry>* segments = nullptr;  ///< of an array: by their first byte
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

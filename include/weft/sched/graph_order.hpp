@@ -7,7 +7,7 @@
 
 #include <iterator>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Makes the nodes of a graph, in reference order, and the edges between them. *Thread safety*: under the
 /// lock of the graph.
@@ -151,4 +151,4 @@ class graph_order final : private access_visitor {
   graph_versions versions_;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -5,7 +5,7 @@
 #include <weft/sched/graph_order.hpp>
 #include <weft/sched/recorded_call.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Where a graph is in a record. While this is on, all nodes of the graph that have not ended belong to the
 /// iteration at which it is, or to iterations of the same record right before.
@@ -90,4 +90,4 @@ class graph_replay {
   std::uint32_t before_from_ = 0;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

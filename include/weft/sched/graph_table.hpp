@@ -8,7 +8,7 @@
 
 #include <deque>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// *Thread safety*: under the lock of its graph.
 class graph_table {
@@ -35,4 +35,4 @@ class graph_table {
   std::deque<std::map<std::size_t, graph_entry>> arrays_;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -4,7 +4,7 @@
 
 #include <weft/sched/promotion.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Counts what a graph has done that is about to end.
 inline void count_done(strand& s, graph& g) noexcept {
@@ -167,4 +167,4 @@ inline graph_outcome run_promoted(strand& s, frame& f, bool as_data) {
   }
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

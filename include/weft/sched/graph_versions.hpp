@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// The versions of all objects of a graph. Their memory is kept and used again until all tasks visited so far
 /// have ended; then the last values are moved to the objects' own memory. *Thread safety*: under the lock of
@@ -101,4 +101,4 @@ class graph_versions {
   std::uint64_t renames_ = 0;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// A right that a body gave to a child.
 struct handed_right {
@@ -60,4 +60,4 @@ class handed_on {
   std::size_t body_begin_ = 0;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

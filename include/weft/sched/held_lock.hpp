@@ -2,9 +2,11 @@
 // Checked builds: what the running bodies hold that belongs to their kernel thread, and must not wait with.
 #pragma once
 
+#include <weft/base/config.hpp>
+
 #include <source_location>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Something that is tied to the kernel thread, a lock as a rule. It stands where its scope is.
 struct held_lock {
@@ -13,4 +15,4 @@ struct held_lock {
   held_lock* outer;  ///< held by the same strand for longer
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

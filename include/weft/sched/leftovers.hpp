@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// The leftovers of the bodies of a strand; the running body is the last one that has any. What is not noted
 /// here is released when its task ends. *Thread safety*: belongs to the owner of the strand.
@@ -158,4 +158,4 @@ class leftovers {
   const cleanup* base_ = nullptr;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

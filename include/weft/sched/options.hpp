@@ -2,10 +2,12 @@
 // The options of a runtime, in one table with the environment variables that override them.
 #pragma once
 
+#include <weft/base/config.hpp>
+
 #include <chrono>
 #include <cstddef>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// Options of a runtime. Each member is overridden by the environment variable named beside it.
 struct runtime_options {
@@ -21,4 +23,4 @@ struct runtime_options {
                                         ///< on the standard error stream; 0: never
 };
 
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

@@ -7,7 +7,7 @@
 #include <weft/sched/current.hpp>
 #include <weft/sched/run_state.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Waits in a drain until the stolen closure has ended (worker.hpp). *Returns*: false if the strand now waits
 /// as data, which makes it somebody else's at once; only asked for where `as_data`.
@@ -302,7 +302,7 @@ inline void drain_children(strand& s) {
 /// Waits for all children of the running body. *Throws*: the first exception in reference order; cancelled.
 WEFT_NOINLINE inline void sync(strand& s) {
   if (is_outside(s))
-    base::fail("sync() was called outside a task; only a running task has children to wait for");
+    fail_outside("sync() was called outside a task; only a running task has children to wait for");
   check_nothing_held(s, &current_task_name, "calls sync()");
   bool stopped = false;
   if (s.pending()) {
@@ -326,4 +326,4 @@ WEFT_NOINLINE inline void sync(strand& s) {
   if (stopped) throw cancelled();
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -5,7 +5,7 @@
 #include <weft/sched/frame.hpp>
 #include <weft/sched/rest.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Workers take more tasks at once where they are short, and thieves leave alone what is shorter than its way
 /// from one cache to another. *Thread safety*: under the lock of the graph; tiny_until() is a hint for
@@ -53,4 +53,4 @@ class pace {
   deadline tiny_until_;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -4,7 +4,7 @@
 
 #include <weft/sched/waiting.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// The graph of a promoted frame of this strand.
 inline graph& graph_of(strand& s, const frame& f) noexcept {
@@ -244,4 +244,4 @@ inline strand* worker::finish_noted(strand& victim, closure& c) noexcept {
   return owner;
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

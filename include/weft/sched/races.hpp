@@ -17,7 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace weft::sched::races {
+namespace weft::inline WEFT_ABI::sched::races {
 
 /// Hides the library's own accesses and its own synchronisation, which users must not rely on.
 class unseen {
@@ -89,7 +89,7 @@ class history {
   std::mutex door_;
   std::unordered_map<const void*, std::vector<use>> uses_;
 };
-inline history objects;
+WEFT_PER_PROCESS inline history objects;
 
 /// The turn of a task: what the two sides of the switch to its stack need of each other.
 struct turn {
@@ -163,7 +163,7 @@ inline std::vector<access> accesses_of(closure& c) {
 }
 
 /// Events that end tasks: whoever forks comes after those that have happened.
-inline char events = 0;
+WEFT_PER_PROCESS inline char events = 0;
 inline void event_happened() noexcept { context::races::release(&events); }
 struct event_seen {
   event_seen() noexcept = default;
@@ -186,17 +186,17 @@ class synced {
   std::shared_ptr<task> now_;
 };
 
-}  // namespace weft::sched::races
+}  // namespace weft::inline WEFT_ABI::sched::races
 
 #else
 
-namespace weft::sched::races {
+namespace weft::inline WEFT_ABI::sched::races {
 
 /// See above.
 struct unseen {
   constexpr unseen() noexcept {}
 };
 
-}  // namespace weft::sched::races
+}  // namespace weft::inline WEFT_ABI::sched::races
 
 #endif

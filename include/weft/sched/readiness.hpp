@@ -6,7 +6,7 @@
 #include <weft/sched/address_table.hpp>
 #include <weft/sched/strand.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// The strongest pending right on each object met in one frame. *Thread safety*: one thread at a time.
 class pending_rights {
@@ -109,4 +109,4 @@ inline findings find_ready(strand& s, pending_rights& pending) {
   return find_ready(s, pending, s.root.child.load(base::memory_order_acquire));  // see above
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// *Thread safety*: under the lock of its graph. *Cost*: constant where priorities are equal, else
 /// logarithmic in the number of different ones.
@@ -86,4 +86,4 @@ inline ready_list& more_urgent(ready_list& a, ready_list& b) noexcept {
   return y->priority > x->priority || (y->priority == x->priority && y->index < x->index) ? b : a;
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

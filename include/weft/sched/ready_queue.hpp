@@ -7,7 +7,7 @@
 
 #include <concepts>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Calls user code in the middle of a task, as a task of its own with a name: what it forks has ended when
 /// this returns. *Returns*: what left it or its children first, in reference order; null if nothing did.
@@ -182,4 +182,4 @@ class ready_queue {
   std::pair<std::uint64_t, std::uint64_t> failed_{};
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

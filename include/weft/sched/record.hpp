@@ -9,7 +9,7 @@
 #include <new>
 #include <span>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// One recorded iteration of a graph (sched/README.md, "Recorded graphs").
 ///
@@ -142,4 +142,4 @@ class record {
   std::vector<earlier_task> before_;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

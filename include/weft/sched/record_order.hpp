@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// A task of the same iteration or of the one before.
 struct earlier_task {
@@ -104,4 +104,4 @@ class record_order {
   std::vector<std::pair<std::uint32_t, bool>> uses_;  // of the task that is being added
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -5,7 +5,7 @@
 #include <weft/base/contract.hpp>
 #include <weft/sched/record.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Stands in a frame before closures that a record may know. It has ended from the beginning, so whoever does
 /// not execute the frame by a graph goes past it.
@@ -16,7 +16,7 @@ struct record_marker final : closure {
   }
   /// *Returns*: null if the closure is not a marker.
   static const record_marker* is(const closure& c) noexcept {
-    return c.what == &kind ? static_cast<const record_marker*>(&c) : nullptr;
+    return c.what->marker ? static_cast<const record_marker*>(&c) : nullptr;
   }
 
   const record* of;
@@ -24,8 +24,13 @@ struct record_marker final : closure {
 
  private:
   static constexpr task_options defaults{};
-  static constexpr descriptor kind{[](closure&) {}, [](closure&) noexcept {}, nullptr, 0,
-                                   [](const closure&) noexcept -> const task_options& { return defaults; }};
+  static constexpr descriptor kind{
+      .run = [](closure&) {},
+      .drop = [](closure&) noexcept {},
+      .modes = nullptr,
+      .objects = 0,
+      .options = [](const closure&) noexcept -> const task_options& { return defaults; },
+      .marker = true};
 };
 
 /// What a body knows while it calls a function for a record. *Thread safety*: the strand's owner.
@@ -84,4 +89,4 @@ struct recorded_call {
 #endif
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -4,7 +4,7 @@
 
 #include <weft/sched/owner.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Links a marker, so that what is forked next is deferred. *Returns*: false if there is no memory.
 inline bool link_marker(strand& s, const recorded_call& call) noexcept {
@@ -29,7 +29,7 @@ class recorded_scope {
   /// Contract violation outside tasks.
   recorded_scope(strand& s, record& r) noexcept : strand_(s) {
     if (is_outside(s))
-      base::fail("a recorded graph was called outside a task; pass the first task to runtime::run");
+      fail_outside("a recorded graph was called outside a task; pass the first task to runtime::run");
     // Within another one its tasks belong to that. Without thieves, there are no graphs.
     if (s.recorded != nullptr || (!WEFT_CHECKED && s.wanted_surplus == 0) || failing(s)) return;
     call_.of = &r;
@@ -63,4 +63,4 @@ class recorded_scope {
   recorded_call call_;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 struct frame;
 
@@ -72,4 +72,4 @@ class rest {
   base::atomic<std::uint32_t> length_{WEFT_REST_US};  // microseconds
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -4,7 +4,7 @@
 
 #include <weft/sched/worker_loop.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// A call of run. The constructor acquires all that could fail, so that a run that has started can always
 /// end. A task that calls it waits with its context; any other thread blocks.
@@ -12,6 +12,7 @@ class run_call {
  public:
   /// *Throws*: std::bad_alloc, std::system_error; nothing is left behind.
   explicit run_call(engine& e) : engine_(e), caller_(current()) {
+    check_one_copy(caller_);
     if (!is_outside(caller_)) check_nothing_held(caller_, &current_task_name, "calls run()");
     if (!is_outside(caller_)) meanwhile_ = &caller_.executor->home().contexts.take();
     try {
@@ -67,4 +68,4 @@ class run_call {
   context_slot* meanwhile_ = nullptr;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -8,7 +8,7 @@
 #include <optional>
 #include <stop_token>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// One run. Lives in the frame of the call of run, which returns after `finished` is set.
 ///
@@ -25,4 +25,4 @@ struct run_state {
   abandonable_list waits;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -7,7 +7,7 @@
 
 #include <mutex>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 struct strand;
 class engine;
@@ -81,4 +81,4 @@ class abandonable_list {
   bool closed_ = false;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Looks at an engine several times in the time runtime_options::stall, and prints its description, once,
 /// when nothing has changed in so many looks; again only after something has.
@@ -99,4 +99,4 @@ class stall_watch {
   base::thread thread_;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -4,7 +4,7 @@
 
 #include <weft/sched/graph_turn.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// Tries every worker once, beginning with a random one.
 inline strand* worker::steal() {
@@ -54,6 +54,28 @@ inline strand* worker::steal_from_waiting(worker& victim) {
   });
 }
 
+/// The thief's half of the entry where the owner has not answered. *Returns*: whether the thief is alone
+/// inside.
+inline bool worker::fence_for(strand& s, std::uint32_t visit) noexcept {
+  using namespace base;
+  constexpr int patience = 4096;
+  constexpr std::chrono::milliseconds again(1);
+  count(counter::barriers);
+  const fenced how = heavy_fence();
+  if (how == fenced::by_kernel) [[likely]]
+    return true;
+  count(counter::barriers_refused);
+  if (how == fenced::by_pages) return true;
+  // Nothing but the owner's answer is left. Where that takes long, nobody would wake this thief when it
+  // comes.
+  look_again_at(deadline::clock::now() + again);
+  for (int i = 0; i < patience; ++i) {
+    if (s.answer.load(memory_order_acquire) == visit) return true;  // pairs with the release in attend
+    pause();
+  }
+  return false;
+}
+
 /// Enters a strand that is executed: asks its owner to stand still, or orders itself behind a heavy fence.
 inline strand* worker::steal_from_running(strand& s) {
   using namespace base;
@@ -79,11 +101,8 @@ inline strand* worker::steal_from_running(strand& s) {
       answered = s.answer.load(memory_order_acquire) == visit;  // pairs with the release in attend
       if (!answered) pause();
     }
-    if (!answered) {
-      count(counter::barriers);
-      heavy_fence();
-    }
-    got = take_from(s);
+    if (!answered) answered = fence_for(s, visit);
+    if (answered) got = take_from(s);
     const bool counted =
         got != nullptr && got->drawn_from == nullptr && got->root.current.load(memory_order_relaxed)->counted;
     if (counted) s.taken.fetch_add(1, memory_order_relaxed);  // ordered by attention
@@ -174,4 +193,4 @@ inline void worker::announce_hunger() noexcept {
   }
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

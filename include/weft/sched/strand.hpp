@@ -16,7 +16,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 class worker;
 struct run_state;
@@ -50,7 +50,7 @@ struct wait_reason {
 
 /// Whether no task of this process may run inside fork: set once, by the first body that may wait for
 /// another.
-inline base::atomic<bool> forks_apart{false};
+WEFT_PER_PROCESS inline base::atomic<bool> forks_apart{false};
 
 /// Stronger than [[likely]], which loses against the compiler's belief that recursive calls are rare.
 WEFT_ALWAYS_INLINE bool likely(bool b) noexcept { return __builtin_expect_with_probability(b, 1, 0.99999); }
@@ -79,11 +79,14 @@ struct weak_body {
 ///     after claiming a closure and after popping a frame, before they rely on the one or reuse the other
 ///     (sched/README.md).
 struct alignas(64) strand {
-  constexpr explicit strand(std::uint8_t bits = 0) noexcept : attention(bits) {}
+  constexpr strand() noexcept : attention(0) {}
+  /// What threads find that are no workers (current.hpp).
+  constexpr explicit strand(std::uint8_t bits) noexcept : attention(bits), outside(true) {}
 
   std::uintptr_t limit = no_inlining;  ///< lowest stack address at which fork may still run the task at once
   base::atomic<std::uint8_t> attention;
   bool started = false;              ///< its own closure has begun
+  const bool outside = false;        ///< of every task: nothing else of it means anything
   std::uint32_t surplus = 0;         ///< stealable closures left for thieves, as far as the owner knows
   std::uint32_t wanted_surplus = 0;  ///< 0: there is no other worker
   std::uintptr_t inline_limit = no_inlining;  ///< `limit` while inlining is allowed, on this context's stack
@@ -217,4 +220,4 @@ WEFT_ALWAYS_INLINE void release_objects(strand& s, const object_mark& m) noexcep
   s.objects.release_to(m.memory);
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

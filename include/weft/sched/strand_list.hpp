@@ -6,7 +6,7 @@
 
 #include <mutex>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// A doubly linked list of strands; a strand is in at most one list.
 /// *Thread safety*: any thread, any member.
@@ -70,4 +70,4 @@ class strand_list {
   base::atomic<std::size_t> size_{0};
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <span>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// The name of a task, copied, since the task may end.
 struct task_label {
@@ -107,7 +107,10 @@ inline void look_at_running(strand_view& v, unsigned rounds) noexcept {
     answered = s.answer.load(memory_order_acquire) == visit;  // pairs with the release in attend
     if (!answered) pause();
   }
-  if (!answered) heavy_fence();
+  const auto leave = [&] {
+    s.attention.fetch_and(static_cast<std::uint8_t>(~thief_inside), memory_order_release);
+  };
+  if (!answered && heavy_fence() == fenced::by_nothing) return leave();  // nothing of it may be read
   if (s.drawn_from == nullptr) {
     if (v.root != nullptr) v.add(*v.root);
   } else if (lock_within(s.drawn_from->door, rounds)) {
@@ -117,7 +120,7 @@ inline void look_at_running(strand_view& v, unsigned rounds) noexcept {
     s.drawn_from->door.unlock();
   }
   add_frames(v, nullptr);
-  s.attention.fetch_and(static_cast<std::uint8_t>(~thief_inside), memory_order_release);
+  leave();
 }
 
 /// Looks at `v.who`. A lock that is not free within so many rounds of waiting is not waited for.
@@ -209,4 +212,4 @@ class strand_views {
   bool locked_ = false;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 struct frame;
 
@@ -45,10 +45,10 @@ class life_pool {
  private:
   static constexpr std::size_t most = 8192;
   static constexpr unsigned patience = 10'000;
-  static inline constinit base::spin_lock door_;
-  static inline constinit task_life* free_ = nullptr;
-  static inline constinit std::size_t used_ = 0;
-  static inline constinit task_life all_[most];
+  WEFT_PER_PROCESS static inline constinit base::spin_lock door_;
+  WEFT_PER_PROCESS static inline constinit task_life* free_ = nullptr;
+  WEFT_PER_PROCESS static inline constinit std::size_t used_ = 0;
+  WEFT_PER_PROCESS static inline constinit task_life all_[most];
 };
 
 /// What a right remembers of the task to which it was given: that it was this one; or nothing.
@@ -129,4 +129,4 @@ class task_lives {
   std::size_t unknown_ = 0;  // bodies without one
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

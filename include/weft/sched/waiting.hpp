@@ -6,7 +6,7 @@
 #include <weft/context/race_hooks.hpp>
 #include <weft/sched/engine.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 using counter = observe::worker_counters;
 
@@ -163,4 +163,4 @@ inline void count_capped(strand& s) noexcept { s.executor->count(counter::capped
 inline void count_division(strand& s) noexcept { s.executor->count(counter::divisions); }
 inline void count_dropped(strand& s) noexcept { s.executor->count(counter::dropped); }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -10,7 +10,7 @@
 #include <weft/sched/strand_list.hpp>
 #include <weft/sched/worker_number.hpp>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 class engine;
 
@@ -97,6 +97,7 @@ class worker {
   strand* steal_from_running(strand& s);
   strand* steal_from_waiting(worker& victim);
   bool enter_door(strand& s) noexcept;
+  bool fence_for(strand& s, std::uint32_t visit) noexcept;
   strand* take_from(strand& s) noexcept;
   strand* spare() noexcept;
   void announce_hunger() noexcept;
@@ -129,4 +130,4 @@ class worker {
   strand_list waiting_;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

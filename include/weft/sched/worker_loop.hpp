@@ -9,7 +9,7 @@
 
 #include <cfenv>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 inline void worker::start() {
   context_slot& first = home_->contexts.take();
@@ -248,4 +248,4 @@ inline strand* worker::sleep() {
   return found;
 }
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace weft::sched {
+namespace weft::inline WEFT_ABI::sched {
 
 /// The smallest number from 1 on that no other living worker has; it is given back with the object. Whoever
 /// gets a number comes after all that was done under it before, so that what is kept under a number passes
@@ -52,4 +52,4 @@ class worker_number {
   std::uint32_t value_ = 0;
 };
 
-}  // namespace weft::sched
+}  // namespace weft::inline WEFT_ABI::sched

@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 class append;
 class append_stream;
@@ -208,4 +208,4 @@ struct special_binding<Parameter, Argument> {
 };
 
 }  // namespace flow
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

@@ -6,7 +6,7 @@
 #include <weft/stream/plain.hpp>
 #include <weft/stream/segmented.hpp>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// A file that is written by tasks in parallel and has, in the end, the bytes that the serial program would
 /// have written. While it is written it is called `<path>.weft-part`; close() gives it its name, complete,
@@ -35,4 +35,4 @@ class append_file : public append_stream {
   }
 };
 
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// How the bytes of an append_file lie on disk. plain: an ordinary file. segmented: one file for each worker
 /// and an index, to be read through append_reader.
@@ -46,4 +46,4 @@ inline std::string temporary_prefix() {
 }
 
 }  // namespace stream
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

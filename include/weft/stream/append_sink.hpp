@@ -5,7 +5,7 @@
 #include <weft/stream/handle.hpp>
 #include <weft/stream/sink.hpp>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// A stream of which only bytes leave that the serial program would have written by then: what an exception
 /// makes moot is never seen outside. Where the sink is slower than the tasks, tasks wait, not workers.
@@ -25,4 +25,4 @@ class append_sink : public append_stream {
                       o, o.scratch.empty() ? stream::temporary_prefix() : o.scratch) {}
 };
 
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 template <std::unsigned_integral T>
 constexpr T little_endian(T value) noexcept {
@@ -31,4 +31,4 @@ T get(const std::byte* from) noexcept {
   return little_endian(value);
 }
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

@@ -14,7 +14,7 @@
 #include <span>
 #include <string>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// How far a walk has come.
 struct walk_result {
@@ -68,4 +68,4 @@ walk_result checked_walk(const segment_map& segments, const data_files& data, bo
   return result;
 }
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

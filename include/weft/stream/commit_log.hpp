@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// What one record says: the file's first `frontier` bytes are final, and `crc` is their CRC-32C.
 struct commit {
@@ -129,4 +129,4 @@ class commit_log {
   std::uint64_t end_ = log_head::size;
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

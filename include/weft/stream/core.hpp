@@ -10,7 +10,7 @@
 #include <exception>
 #include <string>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// The state that the handles and tasks of one stream share.
 ///
@@ -391,4 +391,4 @@ inline void reading::destroy_() noexcept {
   stream.let_go();
 }
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

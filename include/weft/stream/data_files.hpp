@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// *Throws*: std::system_error where a file exists but cannot be opened or read. *Thread safety*: reads from
 /// any thread.
@@ -137,4 +137,4 @@ inline void remove_data_files(const io::directory& in, const std::string& name, 
   while (count-- > 0) in.remove(data_name(name, salt, count));
 }
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

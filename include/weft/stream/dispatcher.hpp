@@ -11,7 +11,7 @@
 #include <mutex>
 #include <vector>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// The first thing that went wrong with a stream. *Thread safety*: any thread.
 class first_failure {
@@ -215,4 +215,4 @@ class dispatcher {
   placed_listener* listeners_ = nullptr;
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

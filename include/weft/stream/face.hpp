@@ -2,11 +2,13 @@
 // An std::ostream whose text goes where somebody says.
 #pragma once
 
+#include <weft/base/config.hpp>
+
 #include <cstddef>
 #include <ostream>
 #include <streambuf>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// An output stream without a buffer of its own. What the writer throws leaves the output operation.
 class face final : private std::streambuf, public std::ostream {
@@ -35,4 +37,4 @@ class face final : private std::streambuf, public std::ostream {
   void* context_;
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

@@ -14,18 +14,18 @@
 #include <optional>
 #include <string>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// A stream at rest is not as it was written: bytes have changed or are missing. The text names the file and
 /// the first damaged place.
-class damaged_stream : public error {
+class WEFT_CROSSES_MODULES damaged_stream : public error {
  public:
   using error::error;
 };
 
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 inline constexpr std::uint8_t format_version = 1;
 inline constexpr std::size_t slot_size = 32;
@@ -200,4 +200,4 @@ inline std::optional<data_header> read_data_header(const io::file& data) {
                      .version = get<std::uint8_t>(&block[20])};
 }
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

@@ -9,7 +9,7 @@
 #include <exception>
 #include <vector>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// Walks the tree in reference order, frees what it has passed, and gives the layout the bytes.
 ///
@@ -241,4 +241,4 @@ class frontier {
   batch now_;  // what is being put together
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

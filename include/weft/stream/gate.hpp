@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// How far something is that the stream waits for. open: it goes on. watched: it goes on, and who ends it has
 /// the frontier then. ended, cut: it is over, and has failed. stirred: open, and who is about to watch it has
@@ -54,4 +54,4 @@ class gate {
   base::atomic<gate_state> state_{gate_state::open};
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

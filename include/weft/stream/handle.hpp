@@ -5,7 +5,7 @@
 #include <weft/stream/append.hpp>
 #include <weft/stream/append_options.hpp>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// A stream that tasks append to in parallel, with the bytes of the serial program.
 /// *Thread safety*: for the thread or task that made it; it is handed to tasks as the right to append.
@@ -57,4 +57,4 @@ class append_stream {
   std::unique_ptr<stream::seat> seat_;
 };
 
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

@@ -2,12 +2,14 @@
 // Memory for large tables that are looked up at random: on huge pages, where the kernel has some.
 #pragma once
 
+#include <weft/base/config.hpp>
+
 #include <sys/mman.h>
 
 #include <cstddef>
 #include <new>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// An allocator. A table of tens of megabytes misses the processor's page table cache at nearly every random
 /// access, and takes thousands of page faults to be filled; huge pages save most of both.
@@ -36,4 +38,4 @@ struct huge_page_allocator {
   static constexpr std::size_t least_ = 2 * huge_page_;
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// What an index says.
 struct index_scan {
@@ -145,4 +145,4 @@ inline std::uint64_t salt_of(const io::file& candidate) {
   return head && head->number == 0 ? head->salt : 0;
 }
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

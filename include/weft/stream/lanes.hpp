@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// What one worker uses to append to a stream, and after its end the next worker that has its number.
 /// *Thread safety*: for the task that the worker executes.
@@ -199,4 +199,4 @@ class lane_table {
   std::vector<std::unique_ptr<lane>> all_;
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

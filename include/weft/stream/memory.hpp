@@ -11,7 +11,7 @@
 #include <new>
 #include <vector>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// Bytes that one worker has appended to a stream, in the order of their making.
 ///
@@ -167,4 +167,4 @@ class memory_pool {
   std::vector<std::unique_ptr<std::byte[]>> spare_;
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

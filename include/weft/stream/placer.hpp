@@ -6,7 +6,7 @@
 
 #include <span>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// Bytes that come next in the stream. In a stream whose blocks are filed, `data` is null and `crc` is that
 /// of the bytes.
@@ -63,4 +63,4 @@ class placer {
   virtual std::uint64_t committed() const noexcept { return 0; }
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

@@ -8,7 +8,7 @@
 #include <weft/stream/placer.hpp>
 #include <weft/stream/reservation.hpp>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// Writes `<path>.weft-part`, with a log of commits beside it, and renames it to `<path>` at the end.
 class plain_layout final : public placer {
@@ -108,4 +108,4 @@ class plain_layout final : public placer {
   base::atomic<std::uint64_t> committed_{0};
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

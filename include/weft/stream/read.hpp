@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <span>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 class append_sink;
 
@@ -202,4 +202,4 @@ struct special_binding<Parameter, Argument> {
 };
 
 }  // namespace flow
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

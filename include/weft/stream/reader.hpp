@@ -20,7 +20,7 @@
 #include <string>
 #include <utility>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// A finished stream: a segmented one (index and data files), or any ordinary file. Movable. *Throws*:
 /// std::system_error where a file cannot be read, damaged_stream where it is not as it was written. *Thread
@@ -176,4 +176,4 @@ class append_reader {
   bool segmented_ = false;
 };
 
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

@@ -9,7 +9,7 @@
 #include <exception>
 #include <memory>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// Where a task begins to read a stream. local: at the beginning, with a position of its own. global: where
 /// the task that read so before it in reference order has left off, as with the one file pointer of the
@@ -64,4 +64,4 @@ struct reading final : placed_listener {
 };
 
 }  // namespace stream
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// What is left of a stream.
 struct recovered {
@@ -238,4 +238,4 @@ inline recovered recover(const std::string& path, bool overwrite = false) {
   return stream::detail::recovery(path, overwrite).run();
 }
 
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// Who holds it is the only one that writes `<path>.weft-part` and publishes it as `<path>`. It is held by a
 /// lock (flock) on the log, which the kernel releases when the process ends, however it ends.
@@ -234,4 +234,4 @@ class reservation {
   std::optional<io::file> part_;
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

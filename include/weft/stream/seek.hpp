@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-namespace weft {
+namespace weft::inline WEFT_ABI {
 
 /// What an offset of seek counts from.
 enum class seek_from { begin, current, end };
@@ -27,4 +27,4 @@ inline std::uint64_t sought(std::int64_t offset, seek_from from, std::uint64_t p
 }
 
 }  // namespace stream
-}  // namespace weft
+}  // namespace weft::inline WEFT_ABI

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// Takes the segments in the order of the stream and writes them as they come, never over what is written: a
 /// crash at any moment leaves all that was committed. *Throws*: std::system_error. After a failed write the
@@ -145,4 +145,4 @@ class segment_index {
   bool sealed_ = true;        ///< the last slot is a mark
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// The segments in the order of the stream. *Thread safety*: const functions from any thread.
 class segment_map {
@@ -106,4 +106,4 @@ class segment_map {
   std::size_t count_ = 0;
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// Writes a data file for each lane and the index `<path>.weft-part`, which is renamed to `<path>` at the end
 /// (docs/reference/append-format.md). *Source*: PLIO's one file per processor.
@@ -140,4 +140,4 @@ class segmented_layout final : public placer {
   std::vector<std::uint32_t> numbers_;             // by lanes
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

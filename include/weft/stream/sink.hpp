@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 /// Takes bytes as they come; returns when it has taken them all. Throws what has gone wrong.
 using byte_sink = std::function<void(std::span<const std::byte>)>;
@@ -193,4 +193,4 @@ class sink_layout final : public placer {
   std::thread thread_;
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

@@ -6,7 +6,7 @@
 #include <weft/stream/gate.hpp>
 #include <weft/stream/memory.hpp>
 
-namespace weft::stream {
+namespace weft::inline WEFT_ABI::stream {
 
 class core;
 struct lane;
@@ -93,4 +93,4 @@ struct node final : element {
   stream::lane* lane = nullptr;
 };
 
-}  // namespace weft::stream
+}  // namespace weft::inline WEFT_ABI::stream

@@ -2,13 +2,15 @@
 // Grids in a skewed layout, in which a sweep that uses its own new values fills whole vectors.
 #pragma once
 
+#include <weft/base/config.hpp>
+
 #include <cstddef>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <utility>
 
-namespace weft::wavefront {
+namespace weft::inline WEFT_ABI::wavefront {
 
 /// A vector of `Lanes` values, with arithmetic element by element. What a processor does not have is made of
 /// smaller ones, with the same bits.
@@ -115,4 +117,4 @@ class skewed_grid {
   detail::aligned_memory fields_;
 };
 
-}  // namespace weft::wavefront
+}  // namespace weft::inline WEFT_ABI::wavefront

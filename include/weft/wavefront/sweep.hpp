@@ -7,7 +7,7 @@
 #include <weft/wavefront/skewed.hpp>
 #include <weft/wavefront/tiles.hpp>
 
-namespace weft::wavefront {
+namespace weft::inline WEFT_ABI::wavefront {
 
 /// How sweeps are cut into tiles. The first two are the extents of a tile: of the strips and sweeps that pass
 /// through memory together, and of the columns.
@@ -227,4 +227,4 @@ void sweep(Grid& grid, std::size_t sweeps, const Kernel& kernel, const sweep_opt
   }
 }
 
-}  // namespace weft::wavefront
+}  // namespace weft::inline WEFT_ABI::wavefront

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <memory>
 
-namespace weft::wavefront {
+namespace weft::inline WEFT_ABI::wavefront {
 
 namespace detail {
 
@@ -74,4 +74,4 @@ void for_each_tile(runtime& rt, std::size_t rows, std::size_t columns, Body&& bo
   });
 }
 
-}  // namespace weft::wavefront
+}  // namespace weft::inline WEFT_ABI::wavefront

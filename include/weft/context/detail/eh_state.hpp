@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-namespace weft::context::detail {
+namespace weft::inline WEFT_ABI::context::detail {
 
 /// The chain of exceptions being handled and the number of those in flight. The Itanium C++ ABI keeps them
 /// once per kernel thread; a context that suspends inside a handler would leave its exception to whoever
@@ -34,4 +34,4 @@ class eh_state {
   [[maybe_unused]] unsigned uncaught_ = 0;
 };
 
-}  // namespace weft::context::detail
+}  // namespace weft::inline WEFT_ABI::context::detail

@@ -2,12 +2,14 @@
 // A line of text put together and written inside a signal handler: no allocation, no stdio, no locale.
 #pragma once
 
+#include <weft/base/config.hpp>
+
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 
-namespace weft::context::detail {
+namespace weft::inline WEFT_ABI::context::detail {
 
 /// A bounded line; what does not fit is cut, except that room for the end of the sentence is kept by the
 /// caller's short parts. *Thread safety*: as a value; async-signal-safe.
@@ -54,4 +56,4 @@ class fault_text {
   std::size_t size_ = 0;
 };
 
-}  // namespace weft::context::detail
+}  // namespace weft::inline WEFT_ABI::context::detail

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <new>
 
-namespace weft::context::detail {
+namespace weft::inline WEFT_ABI::context::detail {
 
 /// One guarded stack: the guard is [guard, lowest), the usable part [lowest, top). Who may touch it when:
 /// 1. the thread that claimed it (bit of its word set by that thread) writes all fields, `guard` last;
@@ -133,6 +133,6 @@ class guard_registry {
 };
 
 /// The one registry of the process. Constant-initialised: stacks may be made before main.
-inline constinit guard_registry guards;
+WEFT_PER_PROCESS inline constinit guard_registry guards;
 
-}  // namespace weft::context::detail
+}  // namespace weft::inline WEFT_ABI::context::detail

@@ -20,21 +20,9 @@ void __tsan_destroy_fiber(void* fiber);
 void __tsan_switch_to_fiber(void* fiber, unsigned flags);
 }
 
-namespace weft::context::detail {
+namespace weft::inline WEFT_ABI::context::detail {
 
-inline constexpr bool asan_on =
-#if defined(__SANITIZE_ADDRESS__)
-    true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-    true;
-#else
-    false;
-#endif
-#else
-    false;
-#endif
-
+inline constexpr bool asan_on = WEFT_ASAN != 0;
 inline constexpr bool tsan_on = WEFT_TSAN != 0;
 
 /// One context as Address Sanitizer sees it: the bounds of its stack and, while it is suspended, its fake
@@ -139,4 +127,4 @@ inline void forget_stack([[maybe_unused]] unsigned key) noexcept {
 #endif
 }
 
-}  // namespace weft::context::detail
+}  // namespace weft::inline WEFT_ABI::context::detail
