@@ -23,9 +23,13 @@ void deal_with_failure() {
   }
 }
 
-/// Checks that the program stops where `give` hands on what `take` took from the result of a task that fails.
+const char* const sentence =
+    "is given a right on the result of task 'producer', which failed or was dropped: there is no value\n";
+
+/// Checks that the program stops, and says so, where `give` hands on what `take` took from the result of a
+/// task that fails.
 template <class Take, class Give>
-void check_stopped(Take take, Give give) {
+void check_stopped(Take take, Give give, const char* says = sentence) {
   for (const auto& options :
        {weft_test::alone_and_inlining(), weft_test::alone_and_deferring(), weft_test::two_and_deferring()}) {
     const auto child = weft_test::run_in_child([&] {
@@ -41,10 +45,7 @@ void check_stopped(Take take, Give give) {
     });
     INFO("workers " << options.workers << ", inlining " << options.inlining << ": " << child.output);
     CHECK(child.aborted());
-    CHECK_THAT(
-        child.output,
-        contains("is given a right on the result of task 'producer', which failed or was dropped: there "
-                 "is no value\n"));
+    CHECK_THAT(child.output, contains(says));
   }
 }
 
@@ -70,6 +71,13 @@ TEST_CASE("a right that was taken before its result was lost stops the program w
                 [](weft::runtime&, read right) { weft::fork_for(0, 3, [](int, const int&) {}, right); });
   check_stopped([](auto& r) { return weft::read(r); },
                 [](weft::runtime& rt, read right) { rt.run([](const int&) {}, right); });
+}
+
+TEST_CASE("a right that is taken from a lost result stops the program as without checks") {
+  check_stopped(
+      [](auto& r) { return &r; },
+      [](weft::runtime&, auto* r) { weft::fork([](const int&) {}, weft::read(*r)); },
+      "hands on the right to read the result of a task that failed or was dropped: there is no value\n");
 }
 
 TEST_CASE("a lost result is forgotten with its handle, with its body, and when it gets a value") {

@@ -13,7 +13,8 @@ namespace weft {
 /// Created in a task, the object lives until that task and all below it have ended, whatever scope this
 /// handle is in; created outside, as long as the handle. *Requires*: a handle made in a task is destroyed by
 /// that task, or outside tasks after it; a right taken from a handle is handed to a task before the handle
-/// ends (the memory is reused when nobody can hold a right any more). *Cost*: in a task, an addition and a
+/// ends (the memory is reused when nobody can hold a right any more), and a right on a result before a sync()
+/// that throws: the result may be lost then, and only the handle knows. *Cost*: in a task, an addition and a
 /// comparison; outside, one allocation. *Thread safety*: the handle is for the task that made it; the object
 /// is ordered by the runtime. *Source*: Shared of Athapascan-1.
 template <class T>

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -60,23 +61,21 @@ class handed_on {
   /// Forgets an object whose memory may now become another's.
   void forget_object(const void* object) noexcept {
     const auto of_object = [object](const handed_right& h) { return h.object == object; };
-    const auto begin = entries_.begin();
-    body_.lost_end -= static_cast<std::size_t>(
-        std::count_if(begin + static_cast<std::ptrdiff_t>(body_.begin),
-                      begin + static_cast<std::ptrdiff_t>(body_.lost_end), of_object));
+    const auto lost = this->lost();
+    body_.lost_end -= static_cast<std::size_t>(std::count_if(lost.begin(), lost.end(), of_object));
     std::erase_if(entries_, of_object);
   }
   /// Whether the body has results that were lost before its last sync.
-  bool any_lost() const noexcept { return body_.lost_end != body_.begin; }
+  bool any_lost() const noexcept { return !lost().empty(); }
   /// Stops the program if a new child is given a right on one of them.
   void check_present(const void* object, const char* child) const noexcept {
-    for (std::size_t i = body_.begin; i < body_.lost_end; ++i)
-      if (entries_[i].object == object && entries_[i].is_lost()) [[unlikely]]
+    for (const handed_right& h : lost())
+      if (h.object == object && h.is_lost()) [[unlikely]]
         base::fail_after(
-            "forked at", entries_[i].forked_at,
+            "forked at", h.forked_at,
             "task '%s' is given a right on the result of task '%s', which failed or was dropped: "
             "there is no value",
-            child, entries_[i].child);
+            child, h.child);
   }
   /// Stops the program if the body may not use the object like this now.
   void check(const void* object, access_mode use, const char* parent) const noexcept {
@@ -91,6 +90,10 @@ class handed_on {
   }
 
  private:
+  std::span<const handed_right> lost() const noexcept {
+    return std::span(entries_).subspan(body_.begin, body_.lost_end - body_.begin);
+  }
+
   std::vector<handed_right> entries_;
   body body_;
 };
