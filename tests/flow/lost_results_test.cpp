@@ -140,7 +140,10 @@ std::vector<way<R>> ways_to_read() {
          for (object* x : {&good, &good, &r})
            step([&] {
              for (int i = 0; i < 4; ++i)
-               weft::fork([&ran, x, &r](const R&) { ran += x == &r; }, weft::read(i == 3 ? *x : good));
+               if (i != 3)
+                 weft::fork([](const R&) {}, weft::read(good));
+               else
+                 weft::fork([&ran, x, &r](const R&) { ran += x == &r; }, weft::read(*x));
            });
        }},
   };
@@ -429,7 +432,7 @@ TEST_CASE("a new version of a result that was lost meanwhile is not brought to w
       thrown = 2;
     }
     CHECK(thrown == (stops ? 2 : 1));
-    CHECK(written == (in_graphs || stops));
+    if (in_graphs || stops) CHECK(written);
   }
   if (in_graphs) CHECK(rt.counters().renames >= 20);
   CHECK(constructed::missing == 0);
