@@ -21,7 +21,7 @@ class read {
   static constexpr flow::grade grade = flow::grade::read;
 
   /// *Effects*: names the right to read `x`.
-  read(const shared<T>& x) noexcept : value_(flow::address(x)) {}
+  read(const shared<T>& x) noexcept : value_(flow::address_to_read(x)) {}
   read(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
   read(const borrowed<const T>& x) noexcept : value_(flow::address(x)) {}
   read(const update<T>& held) noexcept : value_(flow::address(held)), receiver_(flow::key::receiver(held)) {}

@@ -246,10 +246,12 @@ struct access_binding : object_binding<Parameter, Argument> {
   }
 
   static kept keep(Argument&& a) {
-    if constexpr (given::held == grade::all && wanted != grade::read)
-      return writable(a);
-    else
+    if constexpr (given::held != grade::all)
       return const_cast<kept>(address(a));
+    else if constexpr (wanted == grade::read)
+      return readable(a);
+    else
+      return writable(a);
   }
   /// What the body gets for the kept address.
   static decltype(auto) pass(kept k) noexcept {
@@ -266,6 +268,8 @@ struct access_binding : object_binding<Parameter, Argument> {
   }
 
  private:
+  static kept readable(const shared<value>& x) noexcept { return address_to_read(x); }
+  static kept readable(const borrowed<value>& x) noexcept { return address(x); }
   static kept writable(shared<value>& x) { return address_to_write(x); }
   static kept writable(const borrowed<value>& x) noexcept { return address(x); }
 };

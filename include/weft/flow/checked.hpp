@@ -54,10 +54,12 @@ inline receiver receiving_task() noexcept {
   return is_outside(s) ? receiver{} : s.lives.current(sched::current_task_name());
 }
 
-/// Notes that the running body gives a right on an object to a child. *Throws*: std::bad_alloc.
+/// Notes that the running body gives a right on an object to a child. `mark`: of a result. *Throws*:
+/// std::bad_alloc.
 template <class T>
-void note_handed_on(sched::strand& s, T* object, access_mode mode, const char* child, const void* forked_at) {
-  if (!is_outside(s)) s.handed.note(object, mode, child, forked_at);
+void note_handed_on(sched::strand& s, T* object, access_mode mode, const char* child, const void* forked_at,
+                    const base::atomic<sched::presence>* mark = nullptr) {
+  if (!is_outside(s)) s.handed.note(object, mode, child, forked_at, mark);
 }
 /// The same for what a closure keeps of an argument. Parts of arrays and weak rights are not noted.
 template <class Binding, class Kept>
@@ -124,6 +126,15 @@ void check_rights(const char* task, const Kept&... kept) {
   check_accesses(all, task);
 }
 
+/// Stops the program if a new task is given a right on a lost result that was taken before the loss was
+/// known: the handle, which is looked at when the right is taken, could not tell.
+template <class... Bindings, class... Kept>
+void check_results([[maybe_unused]] const char* task, const Kept&... kept) noexcept {
+  const sched::strand& s = sched::current();
+  if (is_outside(s) || !s.handed.any_lost() || drops_forks(s)) return;
+  (tell_rights<Bindings>(kept, [&](const sched::access& a) { s.handed.check_present(a.object, task); }), ...);
+}
+
 /// Forgets an object that ends.
 inline void forget_object(sched::strand& s, const void* object) noexcept {
   if (!is_outside(s)) s.handed.forget_object(object);
@@ -147,7 +158,7 @@ class checked_body {
   }
 
  private:
-  std::size_t outer_;
+  sched::handed_on::body outer_;
 };
 
 #else

@@ -193,6 +193,7 @@ WEFT_ALWAYS_INLINE auto fork_kept(const task_options* options, F&& f, typename B
 #if WEFT_CHECKED
   const char* const name = options != nullptr ? options->name : task_options{}.name;
   check_rights<Bindings...>(name, kept...);
+  check_results<Bindings...>(name, kept...);
 #endif
   place<R> p{};
   if constexpr (!std::is_void_v<R>) p = allocate_result<R>(s);
@@ -200,7 +201,8 @@ WEFT_ALWAYS_INLINE auto fork_kept(const task_options* options, F&& f, typename B
 #if WEFT_CHECKED
   const void* const here = base::here();
   (note_binding_handed_on<Bindings>(s, kept, name, here), ...);
-  if constexpr (!std::is_void_v<R>) note_handed_on(s, p.value, access_mode::write, name, here);
+  if constexpr (!std::is_void_v<R>)
+    note_handed_on(s, p.value, access_mode::write, name, here, &presence_of(p.value));
 #endif
 #if WEFT_RACES
   fork_apart<WithOptions, R, callable, Bindings...>(s, start, options, r, callable(std::forward<F>(f)),

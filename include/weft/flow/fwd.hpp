@@ -66,6 +66,10 @@ struct key {
   static void assign(Handle& h) {
     h.assign_();
   }
+  template <class Handle>
+  static void look(const Handle& h) noexcept {
+    h.look_();
+  }
   template <class Right>
   static const auto& operation(const Right& r) noexcept {
     return r.op_;
@@ -104,6 +108,14 @@ struct key {
 template <class Held>
 auto* address(const Held& h) noexcept {
   return key::address(h);
+}
+
+/// The address of an object that a task is about to be allowed to read. Contract violation if it is the
+/// result of a task that failed or was dropped.
+template <class T>
+WEFT_ALWAYS_INLINE T* address_to_read(const shared<T>& x) noexcept {
+  key::look(x);
+  return key::address(x);
 }
 
 /// The address of an object that a task is about to be allowed to change; from then on the handle has a

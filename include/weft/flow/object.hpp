@@ -13,6 +13,10 @@ namespace weft::inline WEFT_ABI::flow {
 /// Who owns an object's memory.
 enum class home : unsigned char { task, heap, result };
 
+/// Where the value of an object comes from: from nowhere yet, from who made the handle or named the object
+/// for a change, or from the task whose result it is.
+enum class origin : unsigned char { none, assigned, task };
+
 using sched::presence;
 
 /// A task's result in front of the mark of its presence. Types with a destructor have their own mark.
@@ -128,22 +132,44 @@ WEFT_ALWAYS_INLINE bool exists(T* value, home where) noexcept {
   return presence_of(value).load(base::memory_order_relaxed) == presence::present;  // see mark_result
 }
 
-/// Gives a value to the result of a task that failed or was dropped, so that later tasks can assign to it.
-/// Does nothing where later ones are dropped as well: where that task belongs to the children not waited for
-/// yet, behind an exception, and in a stopped run. *Throws*: what R's constructor throws.
+/// Whether the task that was to produce the result has failed or was dropped, as far as known here.
+template <class R>
+WEFT_ALWAYS_INLINE bool is_lost(R* value) noexcept {
+  // Relaxed: only a loss before the last sync counts, which orders it.
+  return presence_of(value).load(base::memory_order_relaxed) == presence::lost;
+}
+
+/// Whether a task that is forked now would meet a lost result. It would not where it is dropped as well:
+/// where the task that failed belongs to the children not waited for yet, behind an exception, and in a
+/// stopped run.
+WEFT_COLD inline bool would_meet_loss(const void* result) noexcept {
+  const sched::strand& s = sched::current();
+  return !drops_forks(s) && !may_be_accessed(s, result);
+}
+
+/// The running task hands on a right to `use` a lost result.
+[[noreturn]] WEFT_COLD inline void fail_lost(const char* use, const char* missing) noexcept {
+  const char* const name = sched::current_task_name();
+  base::fail(
+      "task '%s' hands on the right to %s the result of a task that failed or was dropped: there is no %s",
+      name != nullptr ? name : "task", use, missing);
+}
+
+/// Stops the program if a task is to read a lost result: in the serial program there is nothing to read.
+WEFT_COLD inline void refuse_lost_result(const void* result) noexcept {
+  if (would_meet_loss(result)) fail_lost("read", "value");
+}
+
+/// Gives a lost result a value where one is needed, so that later tasks can assign to it. *Throws*: what R's
+/// constructor throws.
 template <class R>
 WEFT_COLD void replace_lost_result(R* value) {
-  const sched::strand& s = sched::current();
-  // Relaxed: only a loss before the last sync counts, which orders it.
-  if (presence_of(value).load(base::memory_order_relaxed) != presence::lost || drops_forks(s) ||
-      may_be_accessed(s, value))
-    return;
+  if (!would_meet_loss(value)) return;
   if constexpr (std::is_default_constructible_v<R>) {
     ::new (static_cast<void*>(value)) R();
     mark_result(value, presence::present);
   } else {
-    base::fail(
-        "a right to change the result of a task that failed, and there is no default value to begin with");
+    fail_lost("change", "value, and no default to begin with");
   }
 }
 

@@ -41,7 +41,8 @@ class runtime {
   }
 
   /// Runs `f` with the arguments as a task (as fork does) and returns when it and everything below it has
-  /// ended. *Returns*: what `f` returns. *Throws*: what the serial program would have thrown first;
+  /// ended. In a task, with rights on objects, it waits for the task's children first, as sync does.
+  /// *Returns*: what `f` returns. *Throws*: what the serial program would have thrown first;
   /// weft::cancelled; weft::error in a forked child; std::bad_alloc, std::system_error where the run cannot
   /// start. *Suspends*: inside a task yes, the task's context; elsewhere it blocks the calling thread.
   /// *Cost*: a hand-over to another kernel thread, and back.
@@ -94,6 +95,10 @@ class runtime {
 #if WEFT_CHECKED
     flow::check_rights<Bindings...>(sched::task_options{}.name, kept...);
 #endif
+    if constexpr (((Bindings::access || Bindings::more) || ...)) wait_for_children_();
+#if WEFT_CHECKED
+    flow::check_results<Bindings...>(sched::task_options{}.name, kept...);
+#endif
     (begin_run_<Bindings>(kept), ...);
     if constexpr (std::is_void_v<R>) {
       start_and_wait_<closure>(options, callable(std::forward<F>(f)), std::move(kept)...);
@@ -107,6 +112,17 @@ class runtime {
       start_and_wait_<keeper>(options, std::move(keep), std::move(kept)...);
       return R(*std::move(value));
     }
+  }
+
+  /// A run is not ordered against the children of the task that calls it, which may change what it has rights
+  /// on. *Throws*: as sync.
+  static void wait_for_children_() {
+    sched::strand& s = sched::current();
+    if (is_outside(s)) return;
+#if WEFT_RACES
+    const sched::races::synced at_end(s.racing);
+#endif
+    sched::sync(s);
   }
 
   template <class Binding>

@@ -13,7 +13,8 @@ namespace weft::inline WEFT_ABI {
 /// Created in a task, the object lives until that task and all below it have ended, whatever scope this
 /// handle is in; created outside, as long as the handle. *Requires*: a handle made in a task is destroyed by
 /// that task, or outside tasks after it; a right taken from a handle is handed to a task before the handle
-/// ends (the memory is reused when nobody can hold a right any more). *Cost*: in a task, an addition and a
+/// ends (the memory is reused when nobody can hold a right any more), and a right on a result before a sync()
+/// that throws: the result may be lost then, and only the handle knows. *Cost*: in a task, an addition and a
 /// comparison; outside, one allocation. *Thread safety*: the handle is for the task that made it; the object
 /// is ordered by the runtime. *Source*: Shared of Athapascan-1.
 template <class T>
@@ -32,7 +33,8 @@ class shared {
   template <class... V>
     requires(sizeof...(V) > 0 && std::is_constructible_v<T, V...>)
   explicit(sizeof...(V) > 1) shared(V&&... values)
-      : value_(make_([&](void* place) { ::new (place) T(std::forward<V>(values)...); })), assigned_(true) {}
+      : value_(make_([&](void* place) { ::new (place) T(std::forward<V>(values)...); })),
+        origin_(flow::origin::assigned) {}
 
   shared(const shared&) = delete;
   shared& operator=(const shared&) = delete;
@@ -51,7 +53,7 @@ class shared {
 
   /// The value. *Requires*: it has one, and no unfinished task may change it: outside a run, or after sync().
   const T& get() const {
-    if (!assigned_) [[unlikely]]
+    if (origin_ == flow::origin::none) [[unlikely]]
       base::fail("get() of a shared object that has no value yet");
     if (!flow::exists<T>(value_, home_)) [[unlikely]]
       base::fail(
@@ -63,7 +65,8 @@ class shared {
  private:
   friend struct flow::key;
   /// A result: no value yet, no constructor called.
-  shared(T* result, flow::home home, flow::trusted) noexcept : home_(home), value_(result), assigned_(true) {}
+  shared(T* result, flow::home home, flow::trusted) noexcept
+      : home_(home), value_(result), origin_(flow::origin::task) {}
 
   template <class Construct>
   WEFT_ALWAYS_INLINE T* make_(Construct construct) {
@@ -80,17 +83,24 @@ class shared {
     return p.value;
   }
 
+  /// A task is about to be given the right to read the object.
+  WEFT_ALWAYS_INLINE void look_() const noexcept {
+    [[maybe_unused]] const sched::races::unseen library;
+    if (origin_ == flow::origin::task && flow::is_lost(value_)) [[unlikely]]
+      flow::refuse_lost_result(value_);
+  }
   /// A task is about to be given the right to change the object.
   void assign_() {
     [[maybe_unused]] const sched::races::unseen library;
-    assigned_ = true;
-    if (home_ == flow::home::result) [[unlikely]]
+    if (origin_ != flow::origin::task)
+      origin_ = flow::origin::assigned;
+    else if (flow::is_lost(value_)) [[unlikely]]
       flow::replace_lost_result(value_);
   }
 
   flow::home home_ = flow::home::task;
   T* value_;
-  bool assigned_ = false;
+  flow::origin origin_ = flow::origin::none;  // apart from home_, so that compilers know it at compile time
 };
 
 /// Memory of the program's own, named for accesses. *Requires*: it outlives the tasks that access it; two

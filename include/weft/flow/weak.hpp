@@ -17,7 +17,7 @@ class weak_read {
   using value_type = T;
   static constexpr flow::grade grade = flow::grade::read;
 
-  weak_read(const shared<T>& x) noexcept : value_(flow::address(x)) {}
+  weak_read(const shared<T>& x) noexcept : value_(flow::address_to_read(x)) {}
   weak_read(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
   weak_read(const read<T>& held) noexcept : value_(flow::address(held)) {}
   weak_read(const update<T>& held) noexcept : value_(flow::address(held)) {}

@@ -191,7 +191,7 @@ WEFT_COLD inline void begin_weak_anew(strand& s) noexcept {
 /// Runs the body of a claimed closure; what it throws stays at this place of the reference order.
 WEFT_ALWAYS_INLINE void run_body(strand& s, closure& c) noexcept {
 #if WEFT_CHECKED
-  const std::size_t outer = s.handed.enter_body();
+  const handed_on::body outer = s.handed.enter_body();
   s.lives.begin_body();
 #endif
   const auto run = [&s, &c] {

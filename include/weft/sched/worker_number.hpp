@@ -48,7 +48,7 @@ class worker_number {
   std::uint32_t value() const noexcept { return value_; }
 
  private:
-  inline static constinit std::array<base::atomic<std::uint64_t>, most / 64> taken_{};
+  WEFT_PER_PROCESS inline static constinit std::array<base::atomic<std::uint64_t>, most / 64> taken_{};
   std::uint32_t value_ = 0;
 };
 

@@ -2,6 +2,8 @@
 // Numbers as files have them: little-endian, at any offset.
 #pragma once
 
+#include <weft/base/config.hpp>
+
 #include <bit>
 #include <concepts>
 #include <cstddef>
