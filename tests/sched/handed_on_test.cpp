@@ -82,13 +82,13 @@ TEST_CASE("bodies inside bodies have logs of their own") {
   handed_on log;
   int outer = 0, inner = 0;
   log.note(&outer, access_mode::write, "outer child", nullptr);
-  const std::size_t mark = log.enter_body();
+  const auto mark = log.enter_body();
   CHECK(
       objection(log, &outer, access_mode::update).empty());  // the child that runs inside fork has the right
   log.note(&inner, access_mode::write, "inner child", nullptr);
   log.note(&outer, access_mode::read, "grandchild", nullptr);
   CHECK_FALSE(objection(log, &outer, access_mode::update).empty());
-  const std::size_t second = log.enter_body();
+  const auto second = log.enter_body();
   CHECK(objection(log, &inner, access_mode::update).empty());
   log.leave_body(second);
   CHECK_THAT(objection(log, &inner, access_mode::read), weft_test::contains("'inner child'"));
