@@ -578,3 +578,33 @@ TEST_CASE("workers of several runtimes append to one stream") {
   weft::append_reader(dir / "s").export_plain(dir / "copy");
   CHECK(weft_test::slurp(dir / "copy") == numbers(0, next));
 }
+
+TEST_CASE("what a body has written before it waits keeps its checksum, however much others write then") {
+  const weft_test::scratch dir;
+  const std::string much(100'000, 'm');
+  for (const unsigned workers : {1u, 2u, 4u}) {
+    weft::runtime rt({.workers = workers, .inlining = false});
+    append_file file(
+        dir / "s",
+        {.layout = weft::append_layout::segmented, .overwrite = true, .buffer = 4096, .sync = false});
+    std::string expected;
+    for (int round = 0; round < 50; ++round) {
+      rt.run(
+          [&](append out) {
+            out.write("begin");
+            for (int i = 0; i < 3; ++i) weft::fork([&](append o) { o.write(much); }, out);
+            out.write("before");
+            weft::sync();
+            out.write("after");
+          },
+          file);
+      expected += "begin" + much + much + much + "beforeafter";
+    }
+    file.close();
+    const weft::append_reader reader(dir / "s");
+    reader.verify();
+    std::string bytes(reader.size(), '?');
+    reader.pread(std::as_writable_bytes(std::span(bytes)), 0);
+    CHECK(bytes == expected);
+  }
+}

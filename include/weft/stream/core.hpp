@@ -308,7 +308,13 @@ class core {
   }
   /// The last extent grows no more.
   void seal_(node& n) noexcept {
-    if (n.growing != nullptr && layout_->files_blocks()) lanes_.seal(*n.growing);
+    if (n.growing != nullptr && layout_->files_blocks()) {
+      try {
+        lanes_.seal(*n.growing, sched::current().worker_number == n.worker ? n.lane : nullptr);
+      } catch (...) {
+        failure_.note(std::current_exception());
+      }
+    }
     n.growing = nullptr;
   }
   /// The child may go on while the parent waits, so it is to have the frontier.

@@ -76,7 +76,7 @@ class lane_table {
         return;
       }
       if (files)
-        pool_.give_back_bytes(*b);
+        let_bytes_go_(*b);
       else if (pool_.in_use() + pool_.block_size() > budget_)
         spill_(l, *b);
       leave_block_(l);
@@ -90,8 +90,21 @@ class lane_table {
     const std::lock_guard hold(door_);
     return make_();
   }
-  /// An extent grows no more: notes its checksum.
-  void seal(extent& e) const noexcept { e.crc = io::crc32c(e.in->bytes.get() + e.begin, e.end - e.begin); }
+  /// An extent grows no more: notes its checksum. `own`: the lane of the calling worker, if the extent was
+  /// made there. *Throws*: std::system_error.
+  void seal(extent& e, const lane* own) const {
+    block& b = *e.in;
+    const std::size_t size = e.end - e.begin;
+    const auto in_memory = [&] { return io::crc32c(b.bytes.get() + e.begin, size); };
+    if (own != nullptr && own->current == &b) {  // nobody else gives it up
+      e.crc = in_memory();
+    } else if (b.hold()) {
+      e.crc = in_memory();
+      b.let_go(1);
+    } else {  // the block became full while the body waited
+      e.crc = layout_.checksum(b, e.begin, size);
+    }
+  }
   /// Writes what is left in the lanes of a stream whose blocks are filed. *Requires*: no task appends.
   void file_all() {
     if (!layout_.files_blocks()) return;
@@ -174,6 +187,12 @@ class lane_table {
     b.begin = l.scratch_size;
     l.scratch_size += b.used;
     spilled_.fetch_add(b.used, base::memory_order_relaxed);
+    pool_.give_back_bytes(b);
+    b.end_move(true);
+  }
+  /// The content of a block is in its file. Who seals an extent of it just now keeps the memory.
+  void let_bytes_go_(block& b) noexcept {
+    if (!b.begin_move()) return;
     pool_.give_back_bytes(b);
     b.end_move(true);
   }

@@ -34,6 +34,10 @@ class placer {
   virtual void begin_block(std::uint32_t, block&) {}
   /// Writes the block's bytes there up to `end`, from where it has been written before.
   virtual void file_block(block&, std::size_t /*end*/) {}
+  /// *Returns*: the CRC-32C of bytes of a block that file_block has written. *Thread safety*: any thread.
+  virtual std::uint32_t checksum(const block&, std::size_t /*begin*/, std::size_t /*size*/) const {
+    return 0;
+  }
   /// Puts pieces behind what has been placed so far; for layouts that need them in order.
   virtual void place(std::span<const piece>) {}
   /// Whether pieces may be placed in any order, by several threads at once; then `place_at` and `placed` are

@@ -8,6 +8,7 @@
 #include <weft/stream/segment_map.hpp>
 
 #include <algorithm>
+#include <array>
 
 namespace weft::inline WEFT_ABI::stream {
 
@@ -37,6 +38,19 @@ class segmented_layout final : public placer {
     f.data.write_at(b.bytes.get() + b.written, end - b.written, b.begin + b.written);
     b.written = end;
     f.size = b.begin + end;
+  }
+  std::uint32_t checksum(const block& b, std::size_t begin, std::size_t size) const override {
+    const io::file& from = file_(b.file).data;
+    std::array<std::byte, 4096> part;
+    std::uint32_t crc = 0;
+    for (const std::size_t end = begin + size; begin != end;) {
+      const std::size_t n = std::min(part.size(), end - begin);
+      if (from.read_at(part.data(), n, b.begin + begin) < n)
+        io::fail(EIO, "read", from.path(), b.begin + begin);
+      crc = io::crc32c(part.data(), n, crc);
+      begin += n;
+    }
+    return crc;
   }
   void place(std::span<const piece> pieces) override {
     for (const piece& p : pieces) {
