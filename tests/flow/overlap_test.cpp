@@ -284,12 +284,12 @@ void fork_both(world& w, const form& f, const options& o, shape s) {
 TEST_CASE("two independent tasks overlap on two workers, whatever their rights, options and place") {
   weft::runtime rt({.workers = 2});
   int meetings = 0;
-  for (const auto& [how, o] : all_options)
-    for (const auto& [where, s] : shapes)
+  for (const auto& how : all_options)
+    for (const auto& where : shapes)
       for (const named_form& f : forms) {
-        INFO(f.name << ", " << how << ", " << where);
+        INFO(f.name << ", " << how.first << ", " << where.first);
         world w;
-        rt.run([&, o = o, s = s] { fork_both(w, f.fork, o, s); });
+        rt.run([&] { fork_both(w, f.fork, how.second, where.second); });
         REQUIRE(w.here.took_place());
         ++meetings;
       }
