@@ -132,7 +132,6 @@ struct kept_list {
   /// *Throws*: std::bad_alloc.
   void set_apart(sched::arena& memory) {
     const auto n = static_cast<std::size_t>(std::distance(std::begin(rights), std::end(rights)));
-    if (n == 0) return;
     auto* const all = static_cast<listed*>(memory.allocate(n * sizeof(listed), alignof(listed)));
     for (const right& r : rights) ::new (all + count++) listed{r, place_of(r)};
     apart = all;
