@@ -538,12 +538,22 @@ TEST_CASE(
   std::atomic<std::uint64_t> steals{0};
   for (int i = 0; i < rounds; ++i) {
     weft::runtime rt({.workers = 2});
+    std::atomic<int> begun{0};
     rt.run(
-        [i](append a, append b, append c) {
+        [i, &begun](append a, append b, append c) {
           for (const append& each : {a, b, c}) {
             weft::fork(leaf, 2 * i, each);
             weft::fork(leaf, 2 * i + 1, each);
           }
+          if (i % 50 != 0) return;
+          for (int meet = 0; meet < 2; ++meet)  // so that both workers append
+            weft::fork(
+                [&begun](append x, append y, append z) {
+                  begun.fetch_add(1);
+                  while (begun.load() < 2) std::this_thread::yield();
+                  for (const append& each : {x, y, z}) each.write("");
+                },
+                a, b, c);
         },
         plain, segmented, sink);
     gaps.push_back(std::make_unique<char[]>(1 + static_cast<std::size_t>(i) % 3000));
