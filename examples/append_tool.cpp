@@ -7,8 +7,8 @@
 //        append_tool export [--overwrite] <stream> <to>   makes one ordinary file of it
 // exit status: 0: done; 1: damaged, unfinished, or nothing to recover; 2: wrong usage; 3: a file cannot be
 // read or written
-#include <weft/stream/reader.hpp>
-#include <weft/stream/recovery.hpp>
+#include <weft/archive/reader.hpp>
+#include <weft/archive/recovery.hpp>
 
 #include <cstdio>
 #include <exception>

@@ -4,7 +4,7 @@
 #include "support/catch.hpp"
 #include "support/child.hpp"
 
-#include <weft/base/cpu_count.hpp>
+#include <weft/system/cpu_count.hpp>
 
 #include <sched.h>
 #include <sys/syscall.h>

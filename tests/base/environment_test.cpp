@@ -5,7 +5,7 @@
 #include "support/catch.hpp"
 #include "support/child.hpp"
 
-#include <weft/base/environment.hpp>
+#include <weft/system/environment.hpp>
 
 #include <cstdio>
 #include <cstdlib>

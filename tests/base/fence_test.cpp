@@ -4,7 +4,7 @@
 #include "support/catch.hpp"
 
 #include <weft/base/atomic.hpp>
-#include <weft/base/spin.hpp>
+#include <weft/base/lock.hpp>
 
 #include <dlfcn.h>
 #include <sys/syscall.h>

@@ -4,10 +4,10 @@
 // A target of libFuzzer: tests/fuzz/fuzz stream. The ordinary suite replays tests/fuzz/stream (replay.cpp).
 #include "support/scratch.hpp"
 
-#include <weft/stream/commit_log.hpp>
-#include <weft/stream/format.hpp>
-#include <weft/stream/reader.hpp>
-#include <weft/stream/recovery.hpp>
+#include <weft/archive/commit_log.hpp>
+#include <weft/archive/format.hpp>
+#include <weft/archive/reader.hpp>
+#include <weft/archive/recovery.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -4,8 +4,8 @@
 // file.
 #include "model/model.hpp"
 //
-#include <weft/stream/gate.hpp>
-#include <weft/stream/memory.hpp>
+#include <weft/stream/detail/gate.hpp>
+#include <weft/stream/detail/memory.hpp>
 
 namespace {
 

@@ -3,7 +3,7 @@
 // granted the lock, told or not, finds what the holders before have done.
 #include "model/model.hpp"
 //
-#include <weft/orwl/queue.hpp>
+#include <weft/orwl/detail/queue.hpp>
 
 namespace {
 

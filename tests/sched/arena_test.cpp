@@ -4,7 +4,7 @@
 #include "support/environment.hpp"
 #include "support/random.hpp"
 
-#include <weft/sched/arena.hpp>
+#include <weft/memory/arena.hpp>
 
 #include <cstdint>
 #include <cstdlib>

@@ -4,7 +4,7 @@
 #include "support/environment.hpp"
 
 #include <weft/base/event_count.hpp>
-#include <weft/sched/run_state.hpp>
+#include <weft/task/run_state.hpp>
 
 #include <atomic>
 #include <chrono>

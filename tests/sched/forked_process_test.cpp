@@ -3,7 +3,7 @@
 #include "support/catch.hpp"
 #include "support/child.hpp"
 
-#include <weft/sched/forked_process.hpp>
+#include <weft/system/forked_process.hpp>
 
 #include <cstdio>
 

@@ -5,7 +5,7 @@
 #include "support/environment.hpp"
 #include "support/random.hpp"
 
-#include <weft/sched/graph.hpp>
+#include <weft/graph/graph.hpp>
 
 #include <algorithm>
 #include <map>

@@ -2,7 +2,7 @@
 // Closures and frames made by hand, as fork would make them, for tests of the scheduler below fork.
 #pragma once
 
-#include <weft/sched/owner.hpp>
+#include <weft/sched/detail/drain.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 #include "support/catch.hpp"
 #include "support/child.hpp"
 
-#include <weft/sched/handed_on.hpp>
+#include <weft/task/delegated_rights.hpp>
 
 #include <string>
 

@@ -4,7 +4,7 @@
 #include "support/catch.hpp"
 #include "support/child.hpp"
 
-#include <weft/sched/forking.hpp>
+#include <weft/sched/detail/fork.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -4,7 +4,7 @@
 #include "support/catch.hpp"
 #include "support/environment.hpp"
 
-#include <weft/sched/readiness.hpp>
+#include <weft/sched/detail/readiness.hpp>
 
 #include <cstdint>
 #include <memory>

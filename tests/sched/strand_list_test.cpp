@@ -3,7 +3,7 @@
 #include "support/catch.hpp"
 #include "support/environment.hpp"
 
-#include <weft/sched/strand_list.hpp>
+#include <weft/sched/detail/strand_list.hpp>
 
 #include <atomic>
 #include <deque>

@@ -2,7 +2,7 @@
 // Objects of a strand's tasks: registered destructors, their order, and the limits that forks look at.
 #include "support/catch.hpp"
 
-#include <weft/sched/strand.hpp>
+#include <weft/task/strand.hpp>
 
 #include <vector>
 

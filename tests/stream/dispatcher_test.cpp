@@ -2,7 +2,7 @@
 // Batches on their way to a layout that takes them in any order: where each goes, and what is told of it.
 #include "support/catch.hpp"
 
-#include <weft/stream/dispatcher.hpp>
+#include <weft/stream/detail/dispatcher.hpp>
 
 #include <atomic>
 #include <string>

@@ -4,8 +4,8 @@
 #include "support/catch.hpp"
 #include "support/figure.hpp"
 
-#include <weft/stream/commit_log.hpp>
-#include <weft/stream/reader.hpp>
+#include <weft/archive/commit_log.hpp>
+#include <weft/archive/reader.hpp>
 
 #include <algorithm>
 #include <cstring>

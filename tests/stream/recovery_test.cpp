@@ -5,9 +5,9 @@
 #include "support/child.hpp"
 #include "support/figure.hpp"
 
-#include <weft/stream/plain.hpp>
-#include <weft/stream/reader.hpp>
-#include <weft/stream/recovery.hpp>
+#include <weft/archive/reader.hpp>
+#include <weft/archive/recovery.hpp>
+#include <weft/stream/detail/plain.hpp>
 
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -5,11 +5,11 @@
 #include "support/random.hpp"
 #include "support/scratch.hpp"
 
+#include <weft/archive/format.hpp>
+#include <weft/archive/reservation.hpp>
+#include <weft/archive/segment_index.hpp>
 #include <weft/io/crc32c.hpp>
 #include <weft/io/file.hpp>
-#include <weft/stream/format.hpp>
-#include <weft/stream/reservation.hpp>
-#include <weft/stream/segment_index.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -10,8 +10,9 @@
 #include <cstdlib>
 #include <cstring>
 
-/// Writes the descriptions of the process's runtimes to a file (weft/sched/living.hpp). Found by its name:
-/// whoever has a runtime may be compiled in another way than this. Absent from programs without weft.
+/// Writes the descriptions of the process's runtimes to a file (weft/sched/runtime_registry.hpp). Found by
+/// its name: whoever has a runtime may be compiled in another way than this. Absent from programs without
+/// weft.
 extern "C" [[gnu::weak]] void (*weft_dump_living)(int) noexcept;
 
 namespace weft_test {

@@ -49,7 +49,7 @@
 #endif
 
 /// 1: tasks run at once, each as a thread of its own in the eyes of Thread Sanitizer, ordered by declared
-/// accesses alone (sched/races.hpp).
+/// accesses alone (task/races.hpp).
 #if WEFT_TSAN && defined(WEFT_TSAN_NO_SYNC)
 #define WEFT_RACES 1
 #else

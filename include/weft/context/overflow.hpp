@@ -2,7 +2,7 @@
 // Stack overflow of a task is named before the program dies: the fault handler and its own stack per thread.
 #pragma once
 
-#include <weft/base/spin.hpp>
+#include <weft/base/lock.hpp>
 #include <weft/context/detail/fault_text.hpp>
 #include <weft/context/detail/guard_registry.hpp>
 #include <weft/context/stack.hpp>

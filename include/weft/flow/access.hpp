@@ -2,8 +2,8 @@
 // The rights read, write and update: named at the call of fork, or declared as a task's parameters.
 #pragma once
 
-#include <weft/flow/checked.hpp>
-#include <weft/flow/grade.hpp>
+#include <weft/flow/detail/checked.hpp>
+#include <weft/flow/detail/right_kind.hpp>
 
 #include <utility>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <weft/base/error.hpp>
-#include <weft/sched/external.hpp>
+#include <weft/blocking/external_event.hpp>
 
 #include <utility>
 

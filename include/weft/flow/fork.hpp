@@ -3,9 +3,9 @@
 #pragma once
 
 #include <weft/base/error.hpp>
-#include <weft/flow/checked.hpp>
-#include <weft/flow/task.hpp>
-#include <weft/sched/forking.hpp>
+#include <weft/flow/detail/checked.hpp>
+#include <weft/flow/detail/task.hpp>
+#include <weft/sched/scheduler.hpp>
 
 #include <optional>
 #include <tuple>

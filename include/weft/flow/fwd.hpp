@@ -3,7 +3,7 @@
 #pragma once
 
 #include <weft/base/config.hpp>
-#include <weft/sched/access.hpp>
+#include <weft/task/access.hpp>
 
 #include <memory>
 #include <span>

@@ -2,7 +2,7 @@
 // A scope in which a task must not wait, since it holds something that belongs to its kernel thread.
 #pragma once
 
-#include <weft/sched/owner.hpp>
+#include <weft/sched/scheduler.hpp>
 
 #include <source_location>
 

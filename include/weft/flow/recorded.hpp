@@ -4,7 +4,7 @@
 
 #include <weft/flow/fork.hpp>
 #include <weft/flow/shared.hpp>
-#include <weft/sched/recording.hpp>
+#include <weft/sched/recorded_scope.hpp>
 
 #include <utility>
 

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <weft/flow/fork.hpp>
+#include <weft/inspect/watchdog.hpp>
 #include <weft/sched/checked_options.hpp>
-#include <weft/sched/forked_process.hpp>
 #include <weft/sched/run.hpp>
-#include <weft/sched/stall.hpp>
+#include <weft/system/forked_process.hpp>
 
 #include <optional>
 #include <string>

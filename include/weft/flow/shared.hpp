@@ -3,7 +3,7 @@
 #pragma once
 
 #include <weft/flow/access.hpp>
-#include <weft/flow/object.hpp>
+#include <weft/flow/detail/object.hpp>
 
 #include <memory>
 

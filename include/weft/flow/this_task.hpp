@@ -2,7 +2,7 @@
 // What a running task may ask about itself and its run.
 #pragma once
 
-#include <weft/sched/owner.hpp>
+#include <weft/sched/scheduler.hpp>
 
 #include <stop_token>
 

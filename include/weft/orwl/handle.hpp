@@ -3,7 +3,7 @@
 #pragma once
 
 #include <weft/orwl/location.hpp>
-#include <weft/sched/forks_apart.hpp>
+#include <weft/sched/inlining.hpp>
 
 #include <exception>
 #include <string>

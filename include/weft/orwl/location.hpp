@@ -2,7 +2,7 @@
 // A location: a value that is reached under an ordered read-write lock.
 #pragma once
 
-#include <weft/orwl/queue.hpp>
+#include <weft/orwl/detail/queue.hpp>
 
 #include <concepts>
 #include <memory>

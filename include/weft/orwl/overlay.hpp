@@ -4,8 +4,8 @@
 
 #include <weft/flow/runtime.hpp>
 #include <weft/orwl/access.hpp>
-#include <weft/orwl/canonical.hpp>
-#include <weft/orwl/turns.hpp>
+#include <weft/orwl/detail/canonical.hpp>
+#include <weft/orwl/detail/turns.hpp>
 
 #include <functional>
 #include <numeric>

@@ -2,10 +2,10 @@
 // Options as the engine takes them: environment applied, defaults filled in, nonsense refused.
 #pragma once
 
-#include <weft/base/cpu_count.hpp>
-#include <weft/base/environment.hpp>
 #include <weft/context/stack.hpp>
-#include <weft/sched/options.hpp>
+#include <weft/options.hpp>
+#include <weft/system/cpu_count.hpp>
+#include <weft/system/environment.hpp>
 
 namespace weft::inline WEFT_ABI::sched {
 

@@ -2,7 +2,7 @@
 // One run from the caller's side: acquire what it needs, submit the root closure, wait, rethrow.
 #pragma once
 
-#include <weft/sched/worker_loop.hpp>
+#include <weft/sched/scheduler.hpp>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -34,6 +34,7 @@ class run_call {
   void execute(closure& root, const std::stop_token& stop) {
     strand& s = *std::exchange(strand_, nullptr);
     s.victim = nullptr;
+    s.at_end = &end;
     s.root.current.store(&root, base::memory_order_relaxed);  // published by submit
     engine::join_run(s, run_);
     {
@@ -54,6 +55,12 @@ class run_call {
   }
 
  private:
+  /// The root's strand has ended. *Returns*: the signal for which the caller waits.
+  static signal* end(strand& s) noexcept {
+    run_state& run = *s.run.load(base::memory_order_relaxed);  // constant since begin
+    run.error = std::exchange(s.thrown, std::nullopt);
+    return &run.finished;
+  }
   void give_back() noexcept {
     if (meanwhile_ != nullptr) caller_.executor->home().contexts.put(*meanwhile_);
     if (strand_ == nullptr) return;

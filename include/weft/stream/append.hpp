@@ -2,9 +2,9 @@
 // The right to append to a stream, as a task's parameter; and how fork gives a task its place in the stream.
 #pragma once
 
-#include <weft/flow/binding.hpp>
-#include <weft/stream/core.hpp>
-#include <weft/stream/face.hpp>
+#include <weft/flow/argument_adaptor.hpp>
+#include <weft/stream/detail/ostream_adaptor.hpp>
+#include <weft/stream/detail/stream_state.hpp>
 
 #include <span>
 #include <string_view>

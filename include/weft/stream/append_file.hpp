@@ -2,9 +2,9 @@
 // A file that tasks append to in parallel, with the bytes of the serial program.
 #pragma once
 
+#include <weft/stream/detail/plain.hpp>
+#include <weft/stream/detail/segmented.hpp>
 #include <weft/stream/handle.hpp>
-#include <weft/stream/plain.hpp>
-#include <weft/stream/segmented.hpp>
 
 namespace weft::inline WEFT_ABI {
 

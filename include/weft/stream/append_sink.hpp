@@ -2,8 +2,8 @@
 // A pipe, a descriptor or a function that gets, in order, what tasks append in parallel.
 #pragma once
 
+#include <weft/stream/detail/sink.hpp>
 #include <weft/stream/handle.hpp>
-#include <weft/stream/sink.hpp>
 
 namespace weft::inline WEFT_ABI {
 

@@ -3,9 +3,9 @@
 // program would find them.
 #pragma once
 
+#include <weft/archive/seek.hpp>
 #include <weft/flow/access.hpp>
 #include <weft/stream/handle.hpp>
-#include <weft/stream/seek.hpp>
 
 #include <algorithm>
 #include <span>

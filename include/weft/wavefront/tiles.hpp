@@ -2,8 +2,8 @@
 // Tiles of a rectangle that are done in wavefront order: each after its neighbours above and to the left.
 #pragma once
 
+#include <weft/blocking/ready_queue.hpp>
 #include <weft/flow/runtime.hpp>
-#include <weft/sched/ready_queue.hpp>
 
 #include <concepts>
 #include <cstddef>

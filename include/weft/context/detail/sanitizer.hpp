@@ -85,7 +85,7 @@ class tsan_context {
   [[gnu::no_sanitize_thread]] WEFT_ALWAYS_INLINE void enter(bool ordered) const noexcept {
     __tsan_switch_to_fiber(fiber_, ordered ? 0 : 1);
   }
-  /// A task that runs apart (sched/races.hpp) may leave the context below it.
+  /// A task that runs apart (task/races.hpp) may leave the context below it.
   [[gnu::no_sanitize_thread]] WEFT_ALWAYS_INLINE void leave() noexcept {
     if constexpr (WEFT_RACES != 0) fiber_ = __tsan_get_current_fiber();
   }

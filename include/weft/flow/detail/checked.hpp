@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSL-1.0
+// Checked builds: the places where a body's use of an object is compared with what it has handed on.
+#pragma once
+
+#include <weft/flow/fwd.hpp>
+#include <weft/sched/scheduler.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+namespace weft::inline WEFT_ABI::flow {
+
+using sched::access_mode;
+
+/// Tells `see` the accesses that an argument gives a task.
+template <class Binding, class Kept, class See>
+void tell_rights(const Kept& kept, See&& see) {
+  if constexpr (Binding::access)
+    see(sched::access{.object = kept, .mode = Binding::mode});
+  else if constexpr (Binding::more)
+    Binding::tell_all(kept, 0, see);
+}
+
+#if WEFT_CHECKED
+
+/// The value behind a right that the running body uses. Contract violation if it was handed on and not
+/// synced.
+template <class T>
+T* used(T* value, access_mode use) noexcept {
+  sched::strand& s = sched::current();
+  [[maybe_unused]] const sched::races::unseen library;
+  if (!is_outside(s)) s.handed.check(value, use, sched::current_task_name());
+  return value;
+}
+
+/// The same for a right that was given to a task. Contract violation if that has ended, too.
+template <class T>
+T* used(T* value, access_mode use, const sched::life_of_task& given) noexcept {
+  if (given.over()) [[unlikely]] {
+    const sched::strand& s = sched::current();
+    const char* const user = is_outside(s) ? nullptr : sched::current_task_name();
+    base::fail(
+        "a right that was given to task '%s' is used%s%s%s after that has ended; rights must not be kept",
+        given.name != nullptr ? given.name : "task", user != nullptr ? " in task '" : "",
+        user != nullptr ? user : "", user != nullptr ? "'" : "");
+  }
+  return used(value, use);
+}
+/// What a right remembers of the task to which it is being given.
+using receiver = sched::life_of_task;
+inline receiver receiving_task() noexcept {
+  const sched::strand& s = sched::current();
+  return is_outside(s) ? receiver{} : s.lives.current(sched::current_task_name());
+}
+
+/// Notes that the running body gives a right on an object to a child. `mark`: of a result. *Throws*:
+/// std::bad_alloc.
+template <class T>
+void note_handed_on(sched::strand& s, T* object, access_mode mode, const char* child, const void* forked_at,
+                    const base::atomic<sched::presence>* mark = nullptr) {
+  if (!is_outside(s)) s.handed.note(object, mode, child, forked_at, mark);
+}
+/// The same for what a closure keeps of an argument. Parts of arrays and weak rights are not noted.
+template <class Binding, class Kept>
+void note_binding_handed_on(sched::strand& s, const Kept& kept, const char* child, const void* forked_at) {
+  if constexpr (!Binding::weak) {
+    if constexpr (Binding::access)
+      note_handed_on(s, kept, Binding::mode, child, forked_at);
+    else if constexpr (Binding::more)
+      Binding::tell_all(kept, 0, [&](const sched::access& a) {
+        if (!a.sliced) note_handed_on(s, a.object, a.mode, child, forked_at);
+      });
+  }
+}
+
+/// Whether one task can make no sense of two rights on the same data. What it writes it does not see, and
+/// what it contributes may be added only after its body, so neither goes with another right.
+constexpr bool contradict(access_mode x, access_mode y) noexcept {
+  return x == access_mode::reduce || y == access_mode::reduce ||
+         (x == access_mode::write) != (y == access_mode::write);
+}
+inline const char* name_of(access_mode m) noexcept {
+  static constexpr const char* names[] = {"read", "write", "update", "reduce", "commute"};
+  return names[static_cast<std::size_t>(m)];
+}
+
+/// Stops the program if two of the accesses contradict each other.
+inline void check_accesses(std::vector<sched::access>& all, const char* task) {
+  // A whole object is as good as a part that is not empty. Parts are sorted by their beginning, so one that
+  // meets an earlier one meets the one of that mode that reaches farthest.
+  for (sched::access& a : all)
+    if (!a.sliced) a.end = SIZE_MAX;
+  std::erase_if(all, [](const sched::access& a) { return a.begin == a.end; });
+  std::sort(all.begin(), all.end(), [](const sched::access& x, const sched::access& y) {
+    return x.object != y.object ? std::less<>()(x.object, y.object) : x.begin < y.begin;
+  });
+  std::size_t reach[5] = {};  // by mode
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const sched::access& a = all[i];
+    if (i == 0 || all[i - 1].object != a.object) std::fill_n(reach, 5, 0);
+    for (std::size_t m = 0; m < 5; ++m)
+      if (const auto other = static_cast<access_mode>(m); reach[m] > a.begin && contradict(other, a.mode))
+        base::fail(
+            "task '%s' is given the rights to %s and to %s the same object, which contradict each other; "
+            "give it one right that allows all it does",
+            task, name_of(std::min(other, a.mode)), name_of(std::max(other, a.mode)));
+    reach[static_cast<std::size_t>(a.mode)] = std::max(reach[static_cast<std::size_t>(a.mode)], a.end);
+  }
+}
+
+/// Stops the program if two rights of a new task contradict each other. *Throws*: std::bad_alloc.
+template <class... Bindings, class... Kept>
+void check_rights(const char* task, const Kept&... kept) {
+  std::size_t rights = 0, special = 0;
+  (tell_rights<Bindings>(kept,
+                         [&](const sched::access& a) {
+                           ++rights;
+                           special += a.mode == access_mode::write || a.mode == access_mode::reduce;
+                         }),
+   ...);
+  if (rights < 2 || special == 0) return;
+  std::vector<sched::access> all;
+  all.reserve(rights);
+  (tell_rights<Bindings>(kept, [&](const sched::access& a) { all.push_back(a); }), ...);
+  check_accesses(all, task);
+}
+
+/// Stops the program if a new task is given a right on a lost result that was taken before the loss was
+/// known: the handle, which is looked at when the right is taken, could not tell.
+template <class... Bindings, class... Kept>
+void check_results([[maybe_unused]] const char* task, const Kept&... kept) noexcept {
+  const sched::strand& s = sched::current();
+  if (is_outside(s) || !s.handed.any_lost() || drops_forks(s)) return;
+  (tell_rights<Bindings>(kept, [&](const sched::access& a) { s.handed.check_present(a.object, task); }), ...);
+}
+
+/// Forgets an object that ends.
+inline void forget_object(sched::strand& s, const void* object) noexcept {
+  if (!is_outside(s)) s.handed.forget_object(object);
+}
+
+/// The extent of a body that runs inside fork.
+class checked_body {
+ public:
+  checked_body() noexcept {
+    [[maybe_unused]] const sched::races::unseen library;
+    outer_ = sched::current().handed.enter_body();
+    sched::current().lives.begin_body();
+  }
+  checked_body(const checked_body&) = delete;
+  checked_body& operator=(const checked_body&) = delete;
+  ~checked_body() {
+    [[maybe_unused]] const sched::races::unseen library;
+    sched::strand& s = sched::current();
+    s.lives.end_body(s.pending() ? s.top : nullptr);
+    s.handed.leave_body(outer_);
+  }
+
+ private:
+  sched::handed_on::body outer_;
+};
+
+#else
+
+template <class T>
+WEFT_ALWAYS_INLINE T* used(T* value, access_mode) noexcept {
+  return value;
+}
+struct receiver {};
+template <class T>
+WEFT_ALWAYS_INLINE T* used(T* value, access_mode, receiver) noexcept {
+  return value;
+}
+WEFT_ALWAYS_INLINE constexpr receiver receiving_task() noexcept { return {}; }
+
+#endif
+
+}  // namespace weft::inline WEFT_ABI::flow

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSL-1.0
+// Which node of a graph waits for which, by the accesses of their closures.
+#pragma once
+
+#include <weft/graph/detail/graph_table.hpp>
+#include <weft/graph/detail/graph_versions.hpp>
+
+#include <iterator>
+
+namespace weft::inline WEFT_ABI::sched {
+
+/// Makes the nodes of a graph, in reference order, and the edges between them. *Thread safety*: under the
+/// lock of the graph.
+class graph_order final : private access_visitor {
+ public:
+  /// *Throws*: std::bad_alloc.
+  graph_order() : access_visitor{&see_} {}
+  graph_order(const graph_order&) = delete;
+  graph_order& operator=(const graph_order&) = delete;
+
+  /// Adds the node of a closure after all earlier ones. *Throws*: std::bad_alloc; then it may be added again
+  /// when all earlier ones have ended, or all may be forgotten.
+  graph_node& add(const graph_node& made) {
+    node_ = &make_node(made);
+    closure& c = *made.task;
+    try {
+      wait_for(*node_, barrier_);
+      for (std::size_t i = 0; i < c.what->objects; ++i)
+        add({.object = c.objects()[i],
+             .mode = c.what->modes[i],
+             .place = static_cast<void*>(const_cast<void**>(c.objects() + i)),
+             .kind = c.what->kinds != nullptr ? c.what->kinds[i] : nullptr});
+      if (c.what->more != nullptr) c.what->more(c, *this);
+    } catch (...) {
+      node_->running = true;  // or those it was to wait for would make it ready
+      throw;
+    }
+    return *node_;
+  }
+  /// Makes a node that is ordered by wait_for alone. *Throws*: std::bad_alloc.
+  graph_node& make_node(const graph_node& made) { return *make(made); }
+  /// `n` is to wait for `before`, unless that is null or has ended. *Throws*: std::bad_alloc.
+  void wait_for(graph_node& n, graph_node* before) {
+    if (before == nullptr || before->ended || before == &n) return;
+    before->out = make(graph_edge{&n, before->out});
+    ++n.waits;
+  }
+  /// All nodes added later are to wait for this one.
+  void all_wait_for(graph_node& n) noexcept { barrier_ = &n; }
+  /// The versions of renamed objects.
+  graph_versions& versions() noexcept { return versions_; }
+  /// Forgets all nodes and objects, and frees versions.
+  void clear() noexcept {
+    barrier_ = nullptr;
+    versions_.free();
+    table_.clear();
+    memory_.release_to(arena_mark{});
+  }
+
+ private:
+  template <class T>
+  T* make(const T& value) {
+    return ::new (memory_.allocate(sizeof(T))) T(value);
+  }
+  static void see_(access_visitor& self, const access& a) { static_cast<graph_order&>(self).add(a); }
+
+  void add(const access& a) {
+    const bool contributes = a.mode == access_mode::reduce;
+    graph_entry& e = table_.at(a.object, memory_);
+    if (!a.sliced) {
+      add(e, a);
+      if (contributes) contribute(e, a);
+      return;
+    }
+    // Segments are split while tasks wait for them or use them, so all that they hold may be copied. A
+    // contribution to a slice is none for its segments.
+    if (contributes) contribute(*make(graph_entry{}), a);
+    if (a.begin == a.end) return;
+    if (e.segments == nullptr) table_.slice(e);
+    const auto split = [&e](std::size_t where) {
+      const auto before = std::prev(e.segments->upper_bound(where));
+      return before->first == where ? before : e.segments->emplace(where, before->second).first;
+    };
+    const auto last = split(a.end);
+    for (auto i = split(a.begin); i != last; ++i) add(i->second, a);
+  }
+  void add(graph_entry& e, const access& a) {
+    graph_node& n = *node_;
+    // A task that runs already holds no claim.
+    const sharing kind = a.mode == access_mode::read                    ? sharing::reading
+                         : a.sliced                                     ? sharing::alone
+                         : a.mode == access_mode::reduce                ? sharing::contributing
+                         : a.mode == access_mode::commute && !n.running ? sharing::commuting
+                                                                        : sharing::alone;
+    const bool joins = e.kind == kind && kind != sharing::alone && e.operation == a.operation;
+    const bool twice = e.members != nullptr && e.members->node == &n;
+    if (twice && (joins || kind == sharing::reading || e.members->next == nullptr)) {
+      if (!joins && kind != sharing::reading && e.kind != sharing::alone)
+        e.kind = kind;  // the stronger right
+    } else if (joins) {
+      e.members = make(graph_member{&n, e.members});
+      wait_for(n, e.gate);
+    } else {
+      graph_member* const m = make(graph_member{&n, nullptr});
+      graph_node* gate = join_members(e, n);
+      if (gate != nullptr && a.kind != nullptr && !twice && !n.running)
+        gate = versions_.renew(e, a, n, gate, memory_);
+      wait_for(n, gate);
+      e.gate = gate;
+      e.kind = kind;
+      e.operation = a.operation;
+      e.members = m;
+    }
+    if (kind == sharing::commuting) n.claims = make(graph_claim{&e, n.claims});
+    if (e.version != nullptr && e.version->place != a.object && a.place != nullptr)
+      n.redirections = make(graph_redirection{a.place, e.version, n.redirections});
+  }
+  /// Notes a contribution, to be folded behind the earlier ones of the entry. A task that runs already makes
+  /// it to the object itself, and holds its place.
+  void contribute(graph_entry& e, const access& a) {
+    graph_part* const p = make(graph_part{.node = node_, .number = a.part, .entry = &e});
+    (e.last_part != nullptr ? e.last_part->next : e.first_part) = p;
+    e.last_part = p;
+    p->beside = std::exchange(node_->parts, p);
+    ++node_->unfolded;
+  }
+  /// *Returns*: a node that ends when all members other than `n` have ended, null if they have.
+  graph_node* join_members(graph_entry& e, const graph_node& n) {
+    graph_node* single = nullptr;
+    graph_node* join = nullptr;
+    for (graph_member* m = e.members; m != nullptr; m = m->next) {
+      if (m->node->ended || m->node == &n) continue;
+      if (single == nullptr) {
+        single = m->node;
+        continue;
+      }
+      if (join == nullptr) {
+        join = make(graph_node{.task = nullptr, .index = 0});
+        wait_for(*join, single);
+      }
+      wait_for(*join, m->node);
+    }
+    if (e.members == nullptr || single == nullptr) return nullptr;
+    return join != nullptr ? join : single;
+  }
+
+  graph_node* node_ = nullptr;     // being added
+  graph_node* barrier_ = nullptr;  // nobody knows what it accesses: all later ones wait for it
+  graph_table table_;
+  arena memory_;
+  graph_versions versions_;
+};
+
+}  // namespace weft::inline WEFT_ABI::sched

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSL-1.0
+// Ready nodes of a graph: most urgent first, and first come, first served among equals.
+#pragma once
+
+#include <weft/graph/graph_node.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace weft::inline WEFT_ABI::sched {
+
+/// *Thread safety*: under the lock of its graph. *Cost*: constant where priorities are equal, else
+/// logarithmic in the number of different ones.
+class ready_list {
+ public:
+  /// Makes room for nodes of this priority. *Throws*: std::bad_alloc.
+  void expect(int priority) {
+    const std::size_t i = level_of(priority);
+    if (i == levels_.size() || levels_[i].priority != priority)
+      levels_.insert(levels_.begin() + static_cast<std::ptrdiff_t>(i), level{priority});
+  }
+  /// *Requires*: the priority was expected.
+  void push_back(graph_node& n) noexcept {
+    level& l = levels_[level_of(n.priority)];
+    n.next = nullptr;
+    (l.last != nullptr ? l.last->next : l.first) = &n;
+    l.last = &n;
+    ++size_;
+  }
+  /// *Returns*: the most urgent, null if there is none.
+  graph_node* front() const noexcept {
+    if (size_ == 0) return nullptr;
+    std::size_t i = 0;
+    while (levels_[i].first == nullptr) ++i;
+    return levels_[i].first;
+  }
+  /// Whether it looks back. In a batch others would wait for it, maybe those that it waits for.
+  bool first_looks_back() const noexcept {
+    const graph_node* const n = front();
+    return n != nullptr && n->task->looks_back;
+  }
+  /// Takes it out.
+  graph_node* pop_front() noexcept {
+    if (size_ == 0) return nullptr;
+    std::size_t i = 0;
+    while (levels_[i].first == nullptr) ++i;
+    level& l = levels_[i];
+    graph_node* const n = std::exchange(l.first, l.first->next);
+    if (l.first == nullptr) l.last = nullptr;
+    --size_;
+    return n;
+  }
+  std::size_t size() const noexcept { return size_; }
+  /// How many different priorities were expected.
+  std::size_t levels() const noexcept { return levels_.size(); }
+  /// Forgets all nodes and expectations.
+  void clear() noexcept {
+    levels_.clear();
+    size_ = 0;
+  }
+
+ private:
+  struct level {
+    int priority;
+    graph_node* first = nullptr;
+    graph_node* last = nullptr;
+  };
+
+  std::size_t level_of(int priority) const noexcept {
+    if (!levels_.empty() && levels_.front().priority == priority) return 0;
+    const auto at = std::partition_point(levels_.begin(), levels_.end(),
+                                         [priority](const level& l) { return l.priority > priority; });
+    return static_cast<std::size_t>(at - levels_.begin());
+  }
+
+  std::vector<level> levels_;  // most urgent first
+  std::size_t size_ = 0;
+};
+
+/// The list whose first node comes first; nodes of two lists are told apart by their place in reference
+/// order.
+inline ready_list& more_urgent(ready_list& a, ready_list& b) noexcept {
+  const graph_node* const x = a.front();
+  const graph_node* const y = b.front();
+  if (x == nullptr || y == nullptr) return x != nullptr ? a : b;
+  return y->priority > x->priority || (y->priority == x->priority && y->index < x->index) ? b : a;
+}
+
+}  // namespace weft::inline WEFT_ABI::sched

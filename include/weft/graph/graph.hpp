@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: BSL-1.0
+// The dependencies of a large frame: each closure is visited once, and whatever is ready is in a list.
+#pragma once
+
+#include <weft/base/contract.hpp>
+#include <weft/base/lock.hpp>
+#include <weft/graph/detail/graph_fences.hpp>
+#include <weft/graph/detail/graph_replay.hpp>
+#include <weft/graph/detail/ready_list.hpp>
+#include <weft/graph/granularity_estimator.hpp>
+#include <weft/task/strand.hpp>
+
+#include <algorithm>
+#include <mutex>
+
+namespace weft::inline WEFT_ABI::sched {
+
+/// The graph of a promoted frame (sched/README.md, "Large frames"). It belongs to its engine and is never
+/// freed before that, so a stale pointer to one is harmless.
+///
+/// Who may touch it when:
+///  1. Under `door`: everything but the following.
+///  2. `mine`, `mine_count`, `mine_start`, `done`, `entered` belong to the owner of the strand.
+///  3. Hints that anybody may read: `may_take`, the `tiny_until` of `speed`, and `owner` outside the door.
+class graph {
+ public:
+  using clock = base::clock;
+
+  base::spin_lock door;
+  frame* home = nullptr;                 ///< null: not in use
+  base::atomic<strand*> owner{nullptr};  ///< whose frame it is
+  base::atomic<graph*> outer{nullptr};   ///< the next one in the list strand::graphs
+  strand* waiter = nullptr;              ///< the owner, while it waits for something to do
+  graph_node* at = nullptr;              ///< what the owner executes
+  base::atomic<bool> may_take{false};
+  pace speed;
+
+  bool entered = false;            ///< the owner executes this frame by its graph
+  graph_node* mine = nullptr;      ///< taken by the owner, not begun
+  graph_node* done = nullptr;      ///< ended by the owner, not reported
+  std::uint32_t mine_count = 0;    ///< tasks of the owner's batch
+  clock::time_point mine_start{};  ///< when it was taken
+
+  graph() = default;
+  graph(const graph&) = delete;
+  graph& operator=(const graph&) = delete;
+
+  /// Begins the graph of a frame. `from`: the closure that the owner is at, null if its body still forks.
+  /// `versions`: how many an object may have. *Throws*: std::bad_alloc; then it is not in use.
+  void begin(strand& s, frame& f, closure* from, int priority, unsigned versions = 1) {
+    clear();
+    order_.versions().begin(versions);
+    base_priority_ = priority;
+    cursor_ = &f.first;
+    try {
+      local_.expect(0);  // for begin_anew
+      if (from != nullptr) {
+        // Acquire: as in visit_next. What an earlier graph has ended (see burdens) is in nobody's way.
+        if (const record_marker* const m = record_marker::is(*from))
+          replay_.begin(*m);
+        else if (from->state.load(base::memory_order_acquire) != closure_state::done)
+          at = &visit(*from, true);
+        last_ = from;
+        cursor_ = &from->next;
+      }
+    } catch (...) {
+      clear();
+      throw;
+    }
+    home = &f;
+    owner.store(&s, base::memory_order_relaxed);  // under the door, as all of it
+  }
+  /// Ends it. *Requires*: all_ended().
+  void end() noexcept {
+    for (closure* c : raised_) c->take_failure();
+    give_up();
+  }
+  /// Ends it as if it had never begun. *Requires*: can_be_given_up(), nothing was taken.
+  void give_up() noexcept {
+    home = nullptr;
+    owner.store(nullptr, base::memory_order_relaxed);
+    clear();
+  }
+  bool can_be_given_up() const noexcept { return foreign_.empty(); }
+
+  /// Visits closures until `wanted` nodes are ready or `budget` have been visited.
+  void look_ahead(std::size_t wanted, std::size_t budget) noexcept {
+    while (!coming_home_ && ready_.size() < wanted && budget-- != 0 && visit_next()) {
+    }
+  }
+  /// The same, as far as it makes sense for workers who take batches.
+  void look_ahead() noexcept { look_ahead(2 * speed.batch(), 2 * large_frame); }
+  /// Whether the values of renamed objects have to come home now. Then nothing is visited until they have.
+  bool must_come_home() noexcept { return coming_home_ = unended_ == 0 && order_.versions().any(); }
+  /// Moves them; by the owner. *Requires*: the door is open.
+  void come_home() noexcept {
+    order_.versions().come_home(failed_at_);
+    const std::lock_guard hold(door);
+    forget();
+    coming_home_ = false;
+  }
+  std::uint64_t renames() noexcept { return order_.versions().renames(); }
+  std::uint64_t folds() const noexcept { return folds_; }
+  std::uint64_t replayed() const noexcept { return replay_.count(); }
+  /// Whether all closures linked so far have ended.
+  bool all_ended() const noexcept { return unended_ == 0 && unvisited() == nullptr; }
+  std::size_t unended() const noexcept { return unended_; }
+  std::size_t ready() const noexcept { return ready_.size(); }
+  /// Whether there is something that only the owner can do.
+  bool needs_owner() const noexcept {
+    return local_.size() != 0 || (failed() && ready_.size() != 0 && !next_is_for_thieves()) || unended_ == 0;
+  }
+  bool failed() const noexcept { return failed_at_ != none; }
+  /// Whether a task must be dropped, because one before it failed.
+  bool must_drop(const graph_node& n) const noexcept { return n.index > failed_at_; }
+
+  /// *Returns*: the most urgent ready node that a thief may run, null if there is none.
+  graph_node* take() noexcept {
+    while (graph_node* n = ready_.front()) {
+      if (must_drop(*n)) break;
+      if (claim(*ready_.pop_front())) return n;
+    }
+    return nullptr;
+  }
+  /// The same for the owner, who also runs local tasks, and drops what must be dropped.
+  graph_node* take_for_owner() noexcept {
+    if (unended_ == 0) begin_anew();
+    for (;;) {
+      graph_node* const n = (next_is_for_thieves() ? local_ : more_urgent(ready_, local_)).pop_front();
+      if (n == nullptr || claim(*n)) return n;
+    }
+  }
+  /// Whether the next node looks back, and what it may wait for could need the owner.
+  bool next_is_for_thieves() const noexcept {
+    return next_looks_back() && unended_ != 1 && !must_drop(*ready_.front());
+  }
+  bool next_looks_back() const noexcept { return ready_.first_looks_back(); }
+  /// Gives back a node that was taken and not begun.
+  void give_back(graph_node& n) noexcept {
+    unclaim(n);
+    make_ready(n);
+  }
+
+  /// The first failure in reference order counts.
+  void fail(std::uint32_t index, placed_exception e) noexcept {
+    if (index >= failed_at_) return;
+    failed_at_ = index;
+    failure_ = std::move(e);
+  }
+  placed_exception take_failure() noexcept { return std::exchange(failure_, {}); }
+
+  /// Notes that the task of a node has run or was dropped. Contributions that now have to be folded are added
+  /// to `folds`.
+  void finish(graph_node& n, graph_entry*& folds) noexcept {
+    unclaim(n);
+    n.ran = true;
+    if (n.unfolded == 0) return release(n);
+    for (graph_part* p = n.parts; p != nullptr; p = p->beside) {
+      graph_entry& e = *p->entry;
+      if (e.folding || !e.first_part->node->ran) continue;
+      e.folding = true;
+      e.fold_next = folds;
+      folds = &e;
+    }
+  }
+  /// Folds contributions into their objects. *Requires*: the door is open.
+  void fold(graph_entry* folds) noexcept {
+    while (folds != nullptr) {
+      graph_entry& e = *std::exchange(folds, folds->fold_next);
+      door.lock();
+      while (e.first_part != nullptr && e.first_part->node->ran) {
+        graph_part& p = *e.first_part;
+        graph_node& n = *p.node;
+        const bool apart = !n.running && !n.dropped, counts = apart && !must_drop(n);
+        door.unlock();
+        std::exception_ptr thrown;
+        try {
+          if (counts) n.task->what->fold(*n.task, p.number);
+        } catch (...) {
+          thrown = std::current_exception();
+        }
+        door.lock();
+        if (thrown) fail(n.index, {std::move(thrown), n.task});
+        folds_ += counts;
+        e.first_part = p.next;
+        if (e.first_part == nullptr) e.last_part = nullptr;
+        if (--n.unfolded != 0) continue;
+        if (apart) {
+          door.unlock();
+          n.task->what->fold(*n.task, all_parts);
+          door.lock();
+        }
+        release(n);
+      }
+      e.folding = false;
+      door.unlock();
+    }
+  }
+  /// Finds the node of a closure that was stolen before the frame was promoted. *Returns*: maybe null.
+  graph_node* take_foreign(const closure& c) noexcept {
+    const auto noted = std::ranges::find(foreign_, &c, &graph_node::task);
+    if (noted == foreign_.end()) return nullptr;
+    graph_node* const found = std::exchange(*noted, foreign_.back());
+    foreign_.pop_back();
+    return found;
+  }
+  /// Learns from a batch, see pace::judge.
+  void judge_batch(clock::time_point begin, clock::time_point end, std::uint32_t count, bool own) noexcept {
+    rest& around = owner.load(base::memory_order_relaxed)->left_alone;
+    const pace::verdict v = speed.judge(begin, end, count, own);
+    if (v == pace::verdict::tiny) around.begin(*home->parent, speed.tiny_until().get());
+    if (v == pace::verdict::worth_it) around.end();
+  }
+  /// Whether thieves should leave it to the owner, who is at it.
+  bool tiny() const noexcept { return waiter == nullptr && speed.tiny_until().lies_ahead(); }
+  /// Whether the owner does better without it: tasks are tiny, and no priorities are to be kept.
+  bool burdens() const noexcept {
+    return speed.tiny_throughout() && !failed() && ready_.levels() <= 1 && local_.levels() <= 1;
+  }
+  /// *Returns*: the last closure visited, if all of them have ended; else null.
+  closure* all_behind() const noexcept { return unended_ == 0 ? last_ : nullptr; }
+  /// To be called before the door is opened: a hint.
+  void update_hint() noexcept {
+    may_take.store(ready_.size() != 0 && (!failed() || next_is_for_thieves()), base::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::uint32_t none = UINT32_MAX;
+
+  closure* unvisited() const noexcept { return cursor_->load(base::memory_order_acquire); }
+
+  void clear() noexcept {
+    at = mine = done = nullptr;
+    waiter = nullptr;
+    entered = false;
+    mine_count = 0;
+    speed.reset();
+    last_ = nullptr;
+    failed_at_ = none;
+    failure_ = {};
+    next_index_ = 1;
+    folds_ = unended_ = 0;
+    foreign_.clear();
+    raised_.clear();
+    ready_.clear();
+    local_.clear();
+    forget();
+    replay_.reset();
+    update_hint();
+  }
+  /// Forgets all nodes and objects. *Requires*: all nodes have ended.
+  void forget() noexcept {
+    order_.clear();
+    fences_.clear();
+    replay_.forget();
+    stuck_ = false;
+  }
+  /// All closures visited have ended: the next one is ready, whether or not there is memory to visit it.
+  void begin_anew() noexcept {
+    forget();
+    if (ready_.size() + local_.size() == 0 && !visit_next() && stuck_) {
+      closure& c = *unvisited();
+      last_ = &c;
+      cursor_ = &c.next;
+      stuck_ = false;
+      last_resort_ = {.task = &c, .index = next_index_++};
+      order_.all_wait_for(last_resort_);
+      replay_.stop();
+      ++unended_;
+      local_.push_back(last_resort_);  // begin has made room
+    }
+  }
+
+  /// *Returns*: false if there is nothing to visit, or no memory.
+  bool visit_next() noexcept {
+    if (stuck_) return false;
+    closure* const c = unvisited();
+    if (c == nullptr) return false;
+    try {
+      closure_state state =
+          c->state.load(base::memory_order_acquire);  // pairs with the exchange in end_stolen
+      if (!replays(*c, state)) return false;
+      if (state == closure_state::stolen) {
+        foreign_.reserve(foreign_.size() + 1);
+        raised_.reserve(raised_.size() + 1);
+        graph_node& n = visit(*c, true);
+        // Release and acquire: whoever ends the closure either sees this and tells the graph, or has ended
+        // it.
+        if (c->state.compare_exchange_strong(state, closure_state::noted, base::memory_order_acq_rel)) {
+          foreign_.push_back(&n);
+        } else {
+          graph_entry* folds = nullptr;
+          if (state == closure_state::failed) note_raised(*c, n.index);
+          finish(n, folds);  // a stolen closure folds for itself
+        }
+      } else if (state == closure_state::failed) {
+        raised_.reserve(raised_.size() + 1);
+        note_raised(*c, next_index_++);
+      } else if (state != closure_state::done) {
+        visit(*c, false);
+      } else if (record_marker::is(*c) == nullptr) {
+        replay_.skip();
+      }
+    } catch (const std::bad_alloc&) {
+      stuck_ = true;  // the closure is visited again when everything before it has ended
+      return false;
+    }
+    last_ = c;
+    cursor_ = &c->next;
+    return true;
+  }
+
+  /// Enters and leaves replays at the next closure: only where they continue, or all nodes have ended and all
+  /// objects are at home. *Returns*: false if it must wait for that.
+  bool replays(closure& c, closure_state state) noexcept {
+    const record_marker* const m = state == closure_state::done ? record_marker::is(c) : nullptr;
+    if (m != nullptr ? !replay_.continues_at(*m) : !replay_.goes_on_with(c, state)) {
+      if (unended_ != 0 || order_.versions().any()) return false;
+      forget();
+      replay_.stop();
+    }
+    if (m != nullptr) replay_.begin(*m);
+    return true;
+  }
+
+  /// *Requires*: room in raised_.
+  void note_raised(closure& c, std::uint32_t index) noexcept {
+    raised_.push_back(&c);
+    fail(index, {c.failure(), &c});
+  }
+
+  graph_node& visit(closure& c, bool running) {
+    const task_options& o = c.what->options(c);
+    const int priority = o.priority != 0 ? o.priority : base_priority_;
+    (c.local ? local_ : ready_).expect(priority);
+    if (c.what->fence) fences_.expect();
+    const graph_node made{.task = &c, .index = next_index_, .priority = priority, .running = running};
+    graph_node& n = replay_.on() ? replay_.add(order_, made) : order_.add(made);
+    ++next_index_;
+    if (c.what->fence && !running) fences_.add(n, unended_);
+    ++unended_;
+    if (!running && n.waits == 0) make_ready(n);
+    return n;
+  }
+
+  void make_ready(graph_node& n) noexcept { (n.task->local ? local_ : ready_).push_back(n); }
+  /// The node has ended, and those that waited for it go on.
+  void release(graph_node& n) noexcept {
+    n.ended = true;
+    if (n.task != nullptr) --unended_;
+    if (graph_node* const f = fences_.end(n)) make_ready(*f);
+    for (graph_edge* e = n.out; e != nullptr; e = e->next) {
+      graph_node& w = *e->to;
+      if (--w.waits != 0 || w.running) continue;
+      if (w.task != nullptr)
+        make_ready(w);
+      else
+        release(w);  // joins wait for tasks only: no deeper
+    }
+  }
+  /// Takes what the node shares in turn. *Returns*: false if it must wait for its turn.
+  bool claim(graph_node& n) noexcept {
+    for (graph_claim* c = n.claims; c != nullptr; c = c->next)
+      if (c->entry->busy) {
+        n.next = std::exchange(c->entry->blocked, &n);
+        return false;
+      }
+    for (graph_claim* c = n.claims; c != nullptr; c = c->next) c->entry->busy = true;
+    return true;
+  }
+  void unclaim(graph_node& n) noexcept {
+    for (graph_claim* c = n.claims; c != nullptr; c = c->next) {
+      c->entry->busy = false;
+      for (graph_node* b = std::exchange(c->entry->blocked, nullptr); b != nullptr;) {
+        graph_node* const next = b->next;
+        make_ready(*b);
+        b = next;
+      }
+    }
+  }
+
+  closure* last_ = nullptr;                   // visited
+  base::atomic<closure*>* cursor_ = nullptr;  // where the next one to be visited is, or will be linked
+  std::uint32_t next_index_ = 1;              // 0 is before all: a failure there drops every task
+  std::uint32_t failed_at_ = none;
+  placed_exception failure_;
+  std::size_t unended_ = 0;  // nodes of visited closures
+  int base_priority_ = 0;
+  bool stuck_ = false, coming_home_ = false;
+  std::uint64_t folds_ = 0;
+  ready_list ready_, local_;
+  std::vector<closure*> raised_;      // visited when they had failed already; they keep their exceptions
+  std::vector<graph_node*> foreign_;  // of closures that were stolen before the frame was promoted
+  graph_node last_resort_{.task = nullptr, .index = 0};
+  graph_order order_;
+  graph_fences fences_;
+  graph_replay replay_;
+};
+
+}  // namespace weft::inline WEFT_ABI::sched

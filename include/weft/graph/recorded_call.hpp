@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSL-1.0
+// A call whose forks are recorded, or are to be replayed; and the mark of that in the frame.
+#pragma once
+
+#include <weft/base/contract.hpp>
+#include <weft/graph/record.hpp>
+
+namespace weft::inline WEFT_ABI::sched {
+
+/// Stands in a frame before closures that a record may know. It has ended from the beginning, so whoever does
+/// not execute the frame by a graph goes past it.
+struct record_marker final : closure {
+  /// `known`: null while it is recorded. The next closure is its task `place`.
+  record_marker(const record* known, std::uint32_t place) noexcept : closure(kind), of(known), from(place) {
+    state.store(closure_state::done, base::memory_order_relaxed);  // published by link
+  }
+  /// *Returns*: null if the closure is not a marker.
+  static const record_marker* is(const closure& c) noexcept {
+    return c.what->marker ? static_cast<const record_marker*>(&c) : nullptr;
+  }
+
+  const record* of;
+  std::uint32_t from;
+
+ private:
+  static constexpr task_options defaults{};
+  static constexpr descriptor kind{
+      .run = [](closure&) {},
+      .drop = [](closure&) noexcept {},
+      .modes = nullptr,
+      .objects = 0,
+      .options = [](const closure&) noexcept -> const task_options& { return defaults; },
+      .marker = true};
+};
+
+/// What a body knows while it calls a function for a record. *Thread safety*: the strand's owner.
+struct recorded_call {
+  record* of = nullptr;
+  std::uint32_t next = 0;  ///< how many tasks it has forked
+  bool recording = false;  ///< else it is to be replayed
+  bool broken = false;     ///< not all forks are known
+
+  /// Notes a closure that is about to be linked.
+  WEFT_COLD void note(closure& c) noexcept {
+    if (broken) return;
+    try {
+      if (recording) {
+        of->add(c);
+      } else {
+#if WEFT_CHECKED
+        compare(c);
+#endif
+      }
+    } catch (...) {
+      broken = true;
+    }
+    ++next;
+  }
+  /// The function has returned. *Throws*: std::bad_alloc.
+  void end() {
+    if (broken) return;
+    if (recording) {
+      of->complete();
+      recording = false;
+    }
+#if WEFT_CHECKED
+    if (next != of->size())
+      base::fail("a recorded graph has changed: %u tasks instead of the %u that were recorded",
+                 unsigned(next), unsigned(of->size()));
+#endif
+  }
+
+ private:
+#if WEFT_CHECKED
+  void compare(closure& c) const {
+    const char* const name = c.what->options(c).name;
+    if (next >= of->size())
+      base::fail("a recorded graph has changed: '%s' is one more task than the %u that were recorded", name,
+                 unsigned(of->size()));
+    if (!of->same_kind(next, c))
+      base::fail(
+          "a recorded graph has changed: task %u, '%s', has another function or other kinds of "
+          "arguments than recorded",
+          unsigned(next), name);
+    if (!of->same(next, c))
+      base::fail("a recorded graph has changed: task %u, '%s', has rights on other objects than recorded",
+                 unsigned(next), name);
+  }
+#endif
+};
+
+}  // namespace weft::inline WEFT_ABI::sched

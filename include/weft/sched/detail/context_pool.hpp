@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSL-1.0
+// The stacks on which workers run and bodies wait: made when needed, kept for reuse.
+#pragma once
+
+#include <weft/base/lock.hpp>
+#include <weft/context/fiber.hpp>
+#include <weft/context/stack_pool.hpp>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace weft::inline WEFT_ABI::sched {
+
+/// A stack with a suspended flow on it: a waiting body, or a scheduler loop that nobody needs at the moment.
+struct context_slot {
+  std::optional<context::fiber> fiber;
+  std::uintptr_t inline_limit = 0;  ///< below this stack address fork defers
+  context_slot* next = nullptr;     ///< in the pool
+};
+
+/// All contexts of an engine; each new one enters the given loop.
+/// *Thread safety*: any thread, any member but constructor and destructor.
+class context_pool {
+ public:
+  using entry = void (*)(void*) noexcept;
+
+  context_pool(std::size_t stack_size, entry loop) : stacks_(stack_size, 0), loop_(loop) {}
+  context_pool(const context_pool&) = delete;
+  context_pool& operator=(const context_pool&) = delete;
+  /// *Requires*: every context came back.
+  ~context_pool() {
+    while (context_slot* c = pop()) destroy(c);
+  }
+
+  /// *Returns*: a context that continues its scheduler loop when switched to. *Throws*: std::bad_alloc,
+  /// std::system_error when memory or mappings are exhausted.
+  context_slot& take() {
+    if (context_slot* c = pop()) return *c;
+    auto fresh = std::make_unique<context_slot>();
+    context::stack memory = stacks_.acquire();
+    // Half of the stack is for the task that runs deepest; nesting by fork uses the other half.
+    fresh->inline_limit = reinterpret_cast<std::uintptr_t>(memory.lowest()) + memory.size() / 2;
+    fresh->fiber.emplace(std::move(memory), loop_, nullptr);
+    made_.fetch_add(1, base::memory_order_relaxed);  // a statistic
+    return *fresh.release();
+  }
+  /// Gives back a context that stands in its scheduler loop; beyond `keep` idle ones it is unmapped.
+  void put(context_slot& c) noexcept {
+    {
+      const std::lock_guard hold(door_);
+      if (idle_ < keep) {
+        ++idle_;
+        c.next = free_;
+        free_ = &c;
+        return;
+      }
+    }
+    destroy(&c);
+  }
+  /// How many have been made.
+  std::size_t count() const noexcept { return made_.load(base::memory_order_relaxed); }
+  /// Most bytes of stack that any context has used, in whole pages.
+  std::size_t high_water() const { return stacks_.high_water(); }
+
+ private:
+  static constexpr std::size_t keep = 64;
+
+  context_slot* pop() noexcept {
+    const std::lock_guard hold(door_);
+    context_slot* c = free_;
+    if (c != nullptr) {
+      free_ = c->next;
+      --idle_;
+    }
+    return c;
+  }
+  void destroy(context_slot* c) noexcept {
+    stacks_.release(c->fiber->release_stack());
+    delete c;
+  }
+
+  base::spin_lock door_;
+  context_slot* free_ = nullptr;
+  std::size_t idle_ = 0;
+  base::atomic<std::size_t> made_{0};
+  context::stack_pool stacks_;
+  entry loop_;
+};
+
+}  // namespace weft::inline WEFT_ABI::sched

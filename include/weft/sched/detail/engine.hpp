@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSL-1.0
+// What the workers of one runtime share: strands, contexts, submitted work, and the bell that wakes sleepers.
+#pragma once
+
+#include <weft/context/overflow.hpp>
+#include <weft/options.hpp>
+#include <weft/sched/detail/context_pool.hpp>
+#include <weft/sched/detail/worker.hpp>
+
+#include <memory>
+#include <vector>
+
+namespace weft::inline WEFT_ABI::sched {
+
+/// The scheduler of one runtime. Knows nothing of types, results or data beyond access tables.
+/// *Thread safety*: any thread, any member but constructor and destructor.
+class engine {
+ public:
+  /// *Requires*: `o.workers` > 0. *Throws*: std::system_error if a thread is refused; nothing is left behind.
+  explicit engine(const runtime_options& o)
+      : options(o),
+        wanted_surplus(o.workers > 1 ? std::max(o.surplus, 1u) : 0),
+        contexts(o.stack_size, &worker::loop_on_context) {
+    if (!base::heavy_fence_works())
+      throw error("weft: this kernel offers no membarrier, which the runtime needs here");
+    context::install_overflow_handler();
+    context::set_task_name_hook(&current_task_name);
+    workers.reserve(o.workers);
+    for (unsigned i = 0; i < o.workers; ++i) workers.push_back(std::make_unique<worker>(*this, i));
+    try {
+      for (auto& w : workers) w->start();
+    } catch (...) {
+      close();
+      throw;
+    }
+  }
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
+  /// *Requires*: no run is going on.
+  ~engine() { close(); }
+
+  /// Hands a strand to whichever worker comes first: a new run, or a body whose nested run has ended.
+  void submit(strand& s) noexcept {
+    submitted.push_back(s);
+    base::fence();  // the submission before the look at sleepers
+    if (bell.any_waiting()) bell.notify_one();
+  }
+
+  /// *Throws*: std::bad_alloc.
+  strand& take_strand() {
+    if (strand* s = idle.pop_front()) return *s;
+    auto fresh = std::make_unique<strand>();
+    fresh->closures.prepare();
+    const std::lock_guard hold(registry_door_);
+    registry_.push_back(std::move(fresh));
+    return *registry_.back();
+  }
+  void put_strand(strand& s) noexcept { idle.push_back(s); }
+
+  /// *Throws*: std::bad_alloc.
+  graph& take_graph() {
+    const std::lock_guard hold(graphs_door_);
+    if (!idle_graphs_.empty()) {
+      graph& g = *idle_graphs_.back();
+      idle_graphs_.pop_back();
+      return g;
+    }
+    idle_graphs_.reserve(graphs_.size() + 1);  // so that put_graph cannot fail
+    graphs_.push_back(std::make_unique<graph>());
+    return *graphs_.back();
+  }
+  void put_graph(graph& g) noexcept {
+    const std::lock_guard hold(graphs_door_);
+    idle_graphs_.push_back(&g);
+  }
+
+  /// Calls `see` on each strand. *Requires*: it takes no lock. *Returns*: false if they are locked for so
+  /// many rounds of waiting.
+  template <class See>
+  bool each_strand(unsigned rounds, See see) {
+    if (!base::lock_within(registry_door_, rounds)) return false;
+    const std::lock_guard hold(registry_door_, std::adopt_lock);
+    for (std::size_t i = 0; i < registry_.size(); ++i) see(*registry_[i], i);
+    return true;
+  }
+
+  /// Makes the strand part of a run. *Requires*: it is idle.
+  static void join_run(strand& s, run_state& run) noexcept {
+    s.attention.exchange(0, base::memory_order_acq_rel);  // acquire pairs with keep_forks_apart
+    // Sequentially consistent, with stop(): either this sees the flag, or stop sees the strand's run.
+    s.run.store(&run, base::memory_order_seq_cst);
+    if (run.stopped.load(base::memory_order_seq_cst))
+      s.attention.fetch_or(stop_asked, base::memory_order_seq_cst);
+  }
+
+  /// Stops a run: what has not started is dropped. *Requires*: the run has not ended.
+  void stop(run_state& run) {
+    // Sequentially consistent, with begin(): either join_run sees the flag, or this loop sees the strand's
+    // run.
+    run.stopped.store(true, base::memory_order_seq_cst);
+    run.waits.close();
+    const std::lock_guard hold(registry_door_);
+    for (auto& s : registry_)
+      if (s->run.load(base::memory_order_seq_cst) == &run)
+        s->attention.fetch_or(stop_asked, base::memory_order_seq_cst);
+  }
+
+  const runtime_options options;
+  const unsigned wanted_surplus;
+  context_pool contexts;
+  strand_list submitted;
+  strand_list idle;
+  base::event_count bell;
+  base::atomic<bool> closing{false};
+  alignas(64) base::atomic<unsigned> searching{
+      0};                               ///< workers awake without work; they make further wakes needless
+  base::atomic<unsigned> napping{0};    ///< workers that left tiny tasks alone and look again soon
+  base::atomic<unsigned> fruitless{0};  ///< wakes in a row that found nothing
+  base::atomic<unsigned> visitors{0};   ///< workers of other engines that hand a caller back
+  std::vector<std::unique_ptr<worker>> workers;
+
+ private:
+  void close() noexcept {
+    closing.store(true, base::memory_order_seq_cst);  // before the bell: pairs with the look in find_work
+    bell.notify_all();
+    for (auto& w : workers) w->join();
+    // Acquire pairs with the release in raise_signal.
+    for (base::backoff wait; visitors.load(base::memory_order_acquire) != 0;) wait.wait();
+  }
+
+  base::mutex graphs_door_;
+  std::vector<std::unique_ptr<graph>> graphs_;
+  std::vector<graph*> idle_graphs_;
+  base::mutex registry_door_;
+  std::vector<std::unique_ptr<strand>> registry_;
+};
+
+}  // namespace weft::inline WEFT_ABI::sched

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSL-1.0
+// How the owner of a promoted frame executes it: task by task from the graph, until that ends or is left.
+#pragma once
+
+#include <weft/sched/detail/promotion.hpp>
+
+namespace weft::inline WEFT_ABI::sched {
+
+/// Counts what a graph has done that is about to end.
+inline void count_done(strand& s, graph& g) noexcept {
+  s.executor->count(counter::renames, g.renames());
+  s.executor->count(counter::folds, g.folds());
+  s.executor->count(counter::replayed, g.replayed());
+}
+
+/// The owner goes on without the graph, behind `last`, up to which all have ended. *Requires*: the door is
+/// closed.
+inline void leave_graph(strand& s, frame& f, graph& g, closure& last) noexcept {
+  // All this is there for a thief that sees the frame without the flag: pairs with find_ready.
+  last.state.store(closure_state::done, base::memory_order_relaxed);
+  base::owner_store(f.current, &last);
+  remove_graph(s, g);
+  count_done(s, g);
+  g.give_up();
+  s.left_alone.begin(*f.parent);
+  f.flags.fetch_and(static_cast<std::uint8_t>(~frame::promoted), base::memory_order_release);
+  s.executor->count(counter::demotions);
+}
+
+/// The graph has nothing left to do. *Requires*: the door is closed.
+inline void end_graph(strand& s, frame& f, graph& g) noexcept {
+  if (g.failed()) {
+    placed_exception e = g.take_failure();
+    f.close(std::move(e.error), e.place);
+  }
+  remove_graph(s, g);                                         // thieves recognise by `owner` that it is over
+  f.flags.fetch_or(frame::over, base::memory_order_relaxed);  // for the owner alone
+  count_done(s, g);
+  g.end();
+}
+
+/// The owner reports what it has ended, the last at `end`, and gives back what it has not begun.
+/// Contributions to be folded are added to `folds`. *Requires*: the door is closed.
+inline void report(strand& s, frame& f, graph& g, graph::clock::time_point end,
+                   graph_entry*& folds) noexcept {
+  const bool stopped = s.run.load(base::memory_order_relaxed)->stopped.load(base::memory_order_acquire);
+  if (f.is(frame::closed)) g.fail(stopped || g.at == nullptr ? 0 : g.at->index, f.take_failure());
+  if (g.at != nullptr) g.at->next = std::exchange(g.done, g.at);
+  g.at = nullptr;
+  hand_in(g, g.mine, g.done, folds);
+  if (g.mine_count != 0) g.judge_batch(g.mine_start, end, std::exchange(g.mine_count, 0), true);
+}
+
+/// What the owner does when it has been at the door.
+enum class turn : std::uint8_t {
+  run,        ///< the task of graph::at
+  drop,       ///< it
+  fold,       ///< contributions
+  come_home,  ///< with the values of renamed objects
+  wait,       ///< nothing is ready
+  ended,      ///< the graph has ended
+  left,       ///< the owner goes on without it
+};
+
+/// `now`: when the owner came to the door. *Requires*: that is closed.
+inline turn take_turn(strand& s, frame& f, graph& g, graph::clock::time_point now,
+                      graph_entry*& folds) noexcept {
+  g.entered = true;
+  report(s, f, g, now, folds);
+  if (folds != nullptr) return turn::fold;
+  if (g.must_come_home()) return turn::come_home;
+  const bool burdens = g.burdens();
+  if (closure* const last = burdens ? g.all_behind() : nullptr) {
+    leave_graph(s, f, g, *last);
+    return turn::left;
+  }
+  graph_node* n = burdens ? g.take_for_owner() : nullptr;
+  if (n == nullptr) {
+    g.look_ahead();
+    n = g.take_for_owner();
+  }
+  if (n == nullptr) {
+    if (!g.all_ended()) return turn::wait;
+    end_graph(s, f, g);
+    return turn::ended;
+  }
+  g.at = n;
+  n->next = nullptr;
+  base::owner_store(f.current, n->task);
+  if (g.must_drop(*n)) {
+    n->dropped = true;
+    return turn::drop;
+  }
+  if (!g.failed()) {
+    g.mine_count = take_batch(g, g.tiny() ? 1 : s.executor->home().workers.size(), *n);
+    g.mine_start = graph::clock::now();
+  }
+  g.mine = std::exchange(n->next, nullptr);
+  return turn::run;
+}
+
+/// The owner's next task. *Returns*: null if there is none now, for the reason noted in `outcome`.
+inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, graph_outcome& outcome) {
+  base::backoff patience;
+  for (unsigned round = 0;; ++round) {
+    // Without the lock, while nothing special has happened: the next of the batch.
+    if (g.entered && g.mine != nullptr && !f.is(frame::closed) && base::owner_load(s.attention) == 0) {
+      g.at->next = std::exchange(g.done, g.at);
+      g.at = std::exchange(g.mine, g.mine->next);
+      base::owner_store(f.current, g.at->task);
+      return g.at->task;
+    }
+    if (look(s) || s.run.load(base::memory_order_relaxed)->stopped.load(base::memory_order_acquire))
+      f.close(cancellation(), nullptr);
+    graph_entry* folds = nullptr;
+    turn now;
+    bool tiny;
+    const auto arrival = graph::clock::now();
+    {
+      const std::lock_guard hold(g.door);
+      now = take_turn(s, f, g, arrival, folds);
+      g.update_hint();
+      tiny = g.tiny();
+    }
+    switch (now) {
+      case turn::ended:
+      case turn::left:
+        s.executor->home().put_graph(g);
+        outcome = now == turn::left ? graph_outcome::left : graph_outcome::ended;
+        return nullptr;
+      case turn::come_home:
+        g.come_home();
+        continue;
+      case turn::fold:
+        g.fold(folds);
+        continue;
+      case turn::drop:
+        g.at->task->what->drop(*g.at->task);
+        count_dropped(s);
+        continue;
+      case turn::run:
+      case turn::wait:
+        break;
+    }
+    if (g.may_take.load(base::memory_order_relaxed) && sleepers_near(s)) offer(s, !tiny);
+    if (now == turn::run) return g.at->task;
+    if (round < 32) {
+      patience.wait();
+    } else if (!s.executor->await_graph(s, g, as_data)) {
+      outcome = graph_outcome::aside;
+      return nullptr;
+    }
+  }
+}
+
+inline graph_outcome run_promoted(strand& s, frame& f, bool as_data) {
+  graph& g = graph_of(s, f);
+  for (;;) {
+    graph_outcome outcome{};
+    closure* const c = next_promoted(s, f, g, as_data, outcome);
+    if (c == nullptr) return outcome;
+    prepare(*g.at);
+    enter(s, f, *c);
+    run_body(s, *c);
+    if (s.top != &f) return graph_outcome::opened;
+    release_objects(s, f.objects);
+  }
+}
+
+}  // namespace weft::inline WEFT_ABI::sched

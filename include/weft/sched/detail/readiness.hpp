@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSL-1.0
+// The thief's search: which closure of a strand is ready, judged by the rights of the unfinished ones before
+// it.
+#pragma once
+
+#include <weft/graph/address_table.hpp>
+#include <weft/task/strand.hpp>
+
+namespace weft::inline WEFT_ABI::sched {
+
+/// The strongest pending right on each object met in one frame. *Thread safety*: one thread at a time.
+class pending_rights {
+ public:
+  void clear() noexcept { strongest_.clear(); }
+  /// Whether a task with this right on `object` must wait for one that was added.
+  bool conflicts(const void* object, access_mode mode) const noexcept {
+    const access_mode* const earlier = strongest_.find(object);
+    return earlier != nullptr && conflict(*earlier, mode);
+  }
+  /// Adds a pending right. *Throws*: std::bad_alloc.
+  void add(const void* object, access_mode mode) {
+    static_assert(access_mode{} == access_mode::read);  // what a new object begins with
+    access_mode& strongest = strongest_.at(object);
+    if (strongest == access_mode::read) strongest = mode;
+  }
+
+ private:
+  address_table<access_mode> strongest_;
+};
+
+/// What a thief found: the first ready closure, and the first frame that should be promoted; or that it came
+/// to a frame of tiny tasks, which it left alone with all above it.
+struct findings {
+  closure* ready = nullptr;
+  frame* large = nullptr;
+  bool left_alone = false;
+};
+
+/// Finds a ready closure, from a frame on, oldest first (innermost first, where the strand says so), and a
+/// frame that should be promoted: a large one, or one with rights beyond whole objects. *Requires*: the
+/// caller is alone inside the strand. *Throws*: std::bad_alloc. *Cost*: linear in the closures met, at most
+/// large_frame for each frame. *Source*: the steal of KAAPI (Gautier, Besseron, Pigeon, PASCO'07,
+/// section 3.3), from a moving start.
+inline findings find_ready(strand& s, pending_rights& pending, frame* from) {
+  using namespace base;
+  findings found;
+  const bool running = s.status.load(memory_order_relaxed) == strand_status::running;  // ordered by the door
+  const bool earliest = s.earliest_first.load(memory_order_relaxed);                   // a hint
+  // Acquire, here and below, pairs with the owner's release stores that publish frames and closures.
+  for (frame* f = from; f != nullptr && (found.ready == nullptr || earliest);
+       f = f->child.load(memory_order_acquire)) {
+    // Acquire pairs with leave_graph.
+    if (f->flags.load(memory_order_acquire) != 0) continue;
+    if (running && s.left_alone.covers(*f->parent)) {
+      found.left_alone = true;
+      break;
+    }
+    pending.clear();
+    const auto wait_for = [&pending](const closure& c) {
+      for (unsigned i = 0; i < c.what->objects; ++i) pending.add(c.objects()[i], c.what->modes[i]);
+    };
+    closure* c = f->current.load(memory_order_acquire);
+    bool whole = true;     // only rights on whole objects so far
+    bool renames = false;  // a task waits that need not in a graph
+    if (c != nullptr) {
+      // The owner is at c: running it, or waiting for the thief that does, or just past it. Its children have
+      // their rights from it, so it stands in the way of later closures of this frame only.
+      const closure_state state = c->state.load(memory_order_acquire);
+      if (state == closure_state::failed) continue;
+      if (state != closure_state::done) {
+        whole = c->what->plain;
+        wait_for(*c);
+      }
+      c = c->next.load(memory_order_acquire);
+    } else {
+      c = f->scan != nullptr ? f->scan : f->first.load(memory_order_acquire);
+      while (c != nullptr && c->state.load(memory_order_acquire) == closure_state::done) {
+        f->scan = c;
+        c = c->next.load(memory_order_acquire);
+      }
+    }
+    unsigned seen = 0;
+    const closure* in_this_frame = nullptr;
+    for (; c != nullptr && seen < large_frame; c = c->next.load(memory_order_acquire), ++seen) {
+      const closure_state state =
+          c->state.load(memory_order_acquire);  // pairs with the exchange in end_stolen
+      if (state == closure_state::done) continue;
+      if (state == closure_state::failed) break;  // everything later is dropped
+      whole = whole && c->what->plain;
+      if (in_this_frame != nullptr || !whole) continue;
+      bool ready = state == closure_state::created && !c->local;
+      for (unsigned i = 0; ready && i < c->what->objects; ++i)
+        ready = !pending.conflicts(c->objects()[i], c->what->modes[i]);
+      if (ready)
+        in_this_frame = found.ready = c;
+      else
+        wait_for(*c);
+      renames = renames || (!ready && c->what->kinds != nullptr);
+    }
+    if (found.large == nullptr &&
+        (seen == large_frame || (!whole && seen != 0) || (renames && in_this_frame == nullptr)))
+      found.large = f;
+  }
+  return found;
+}
+
+/// The same in all frames.
+inline findings find_ready(strand& s, pending_rights& pending) {
+  return find_ready(s, pending, s.root.child.load(base::memory_order_acquire));  // see above
+}
+
+}  // namespace weft::inline WEFT_ABI::sched

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSL-1.0
+// The thief: how it gets into another worker's strand without taxing the owner, and what it takes out.
+#pragma once
+
+#include <weft/sched/detail/graph_owner.hpp>
+
+namespace weft::inline WEFT_ABI::sched {
+
+/// Tries every worker once, beginning with a random one.
+inline strand* worker::steal() {
+  auto& all = home_->workers;
+  const std::size_t n = all.size(), start = next_random() % n;
+  for (std::size_t i = 0; i < n; ++i) {
+    worker& victim = *all[(start + i) % n];
+    // Acquire pairs with adopt; the strand is checked again behind its door.
+    if (&victim != this)
+      if (strand* s = victim.running_.load(base::memory_order_acquire))
+        if (strand* got = steal_from_running(*s)) return got;
+    if (strand* got = steal_from_waiting(victim)) return got;
+  }
+  return nullptr;
+}
+
+/// *Returns*: a strand kept for the thief's use, null if there is no memory for one.
+inline strand* worker::spare() noexcept {
+  if (spare_ == nullptr) {
+    try {
+      spare_ = &home_->take_strand();
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  return spare_;
+}
+
+/// Passes by a door that another thief holds, except in the last look before sleep.
+inline bool worker::enter_door(strand& s) noexcept {
+  if (!thorough_) return s.door.try_lock();
+  s.door.lock();
+  return true;
+}
+
+/// Enters a strand that waits: nobody executes it, so its door is enough.
+inline strand* worker::steal_from_waiting(worker& victim) {
+  return victim.waiting_.first_of([this](strand& s) -> strand* {
+    if (strand* drawn = draw_from_graphs(s, false)) return drawn;
+    if (s.root.child.load(base::memory_order_relaxed) == nullptr || !enter_door(s)) return nullptr;
+    strand* got = nullptr;
+    if (s.status.load(base::memory_order_relaxed) == strand_status::waiting) {  // ordered by the door
+      count(counter::steal_attempts);
+      got = take_from(s);
+    }
+    s.door.unlock();
+    return got;
+  });
+}
+
+/// The thief's half of the entry where the owner has not answered. *Returns*: whether the thief is alone
+/// inside.
+inline bool worker::fence_for(strand& s, std::uint32_t visit) noexcept {
+  using namespace base;
+  constexpr int patience = 4096;
+  constexpr std::chrono::milliseconds again(1);
+  count(counter::barriers);
+  const fenced how = heavy_fence();
+  if (how == fenced::by_kernel) [[likely]]
+    return true;
+  count(counter::barriers_refused);
+  if (how == fenced::by_pages) return true;
+  // Nothing but the owner's answer is left. Where that takes long, nobody would wake this thief when it
+  // comes.
+  look_again_at(deadline::clock::now() + again);
+  for (int i = 0; i < patience; ++i) {
+    if (s.answer.load(memory_order_acquire) == visit) return true;  // pairs with the release in attend
+    pause();
+  }
+  return false;
+}
+
+/// Enters a strand that is executed: asks its owner to stand still, or orders itself behind a heavy fence.
+inline strand* worker::steal_from_running(strand& s) {
+  using namespace base;
+  if (strand* drawn = draw_from_graphs(s, true)) return drawn;
+  if (s.left_alone.covers(s.root)) {
+    look_again_at(s.left_alone.last());
+    return nullptr;
+  }
+  if (shyness_ != 0 && !thorough_ && base::clock::now() < shy_until_) return nullptr;
+  // Relaxed: a first look from outside; what matters is read again inside.
+  if (s.root.child.load(memory_order_relaxed) == nullptr || !enter_door(s)) return nullptr;
+  strand* got = nullptr;
+  if (s.status.load(memory_order_relaxed) == strand_status::running) {  // ordered by the door
+    count(counter::steal_attempts);
+    // The bit comes first, then the number: see attend. Sequentially consistent for the fenced variant of
+    // owner_store.
+    s.attention.fetch_or(thief_inside, memory_order_seq_cst);
+    const std::uint32_t visit =
+        s.entry.load(memory_order_relaxed) + 1;  // only thieves write it, behind the door
+    s.entry.store(visit, memory_order_release);
+    bool answered = false;
+    for (int i = 0; i < WEFT_ANSWER_LOOKS && !answered; ++i) {
+      answered = s.answer.load(memory_order_acquire) == visit;  // pairs with the release in attend
+      if (!answered) pause();
+    }
+    if (!answered) answered = fence_for(s, visit);
+    if (answered) got = take_from(s);
+    const bool counted =
+        got != nullptr && got->drawn_from == nullptr && got->root.current.load(memory_order_relaxed)->counted;
+    if (counted) s.taken.fetch_add(1, memory_order_relaxed);  // ordered by attention
+    // Release pairs with the acquire in attend and look: the owner sees what was taken.
+    if (got == nullptr) s.attention.fetch_or(hungry, memory_order_release);
+    if (counted) s.attention.fetch_or(took, memory_order_release);
+    s.attention.fetch_and(static_cast<std::uint8_t>(~thief_inside), memory_order_release);
+  }
+  s.door.unlock();
+  return got;
+}
+
+/// Finds a ready closure, or promotes a frame with more than one thing to do. *Requires*: alone inside the
+/// strand. *Returns*: what was found last; `large`: that was promoted.
+inline findings worker::look_into(strand& s) noexcept {
+  // Frames without parallelism in sight are left to their owner, who is faster alone and stands still
+  // meanwhile: thieves look again when that has become a small part of its time, and each time twice as far.
+  constexpr unsigned share = 16;
+  deadline::clock::time_point start{}, until{};
+  const frame* in_vain = nullptr;
+  findings found;
+  frame* from = s.root.child.load(base::memory_order_acquire);  // as in find_ready
+  do {
+    try {
+      found = find_ready(s, rights_, from);
+    } catch (const std::bad_alloc&) {  // no memory to search: nothing found
+      found = {};
+    }
+    const bool rests = found.large != nullptr && s.left_alone.covers(*found.large->parent);
+    if (rests) found.large = nullptr;
+    if (rests || found.left_alone) look_again_at(until = s.left_alone.last());
+    if (found.large == nullptr) break;
+    if (in_vain == nullptr) start = deadline::clock::now();
+    if (promote(s, *found.large)) return found;
+    if (in_vain == nullptr) in_vain = found.large;
+    from = std::exchange(found.large, nullptr)->child.load(base::memory_order_acquire);
+  } while (found.ready == nullptr);
+  if (in_vain != nullptr) {
+    const auto end = deadline::clock::now();
+    s.left_alone.begin(*in_vain->parent, std::max(until, end + share * (end - start)));
+  }
+  return found;
+}
+
+/// Takes a ready closure out. *Requires*: alone inside the strand.
+inline strand* worker::take_from(strand& s) noexcept {
+  strand* const thief = spare();
+  if (thief == nullptr) return nullptr;
+  const findings found = look_into(s);
+  if (found.large != nullptr) return draw_from_graphs(s, true);
+  closure* const c = found.ready;
+  if (c == nullptr) return nullptr;
+  spare_ = nullptr;
+  // Relaxed: the owner sees it behind the entry protocol, other thieves behind the door.
+  c->state.store(closure_state::stolen, base::memory_order_relaxed);
+  count(counter::steals);
+  thief->victim = &s;
+  const int own = c->what->options(*c).priority;
+  thief->priority = own != 0 ? own : s.priority;
+  thief->root.current.store(c, base::memory_order_relaxed);           // published by the door in adopt
+  engine::join_run(*thief, *s.run.load(base::memory_order_relaxed));  // constant while the strand is in use
+  thief->drawn_start = base::clock::now();
+  begin(*thief);
+  adopt(*thief);
+  return thief;
+}
+
+/// Notes how long a stolen task took. Where tasks are shorter than the trouble that a theft makes for their
+/// owner, a thief pauses between two of them, longer each time.
+inline void worker::note_theft(base::clock::time_point start) noexcept {
+  constexpr std::chrono::nanoseconds worth_it(1000), first_pause(2000);
+  const auto now = base::clock::now();
+  if (now - start > worth_it) {
+    shyness_ = 0;
+  } else {
+    shy_until_ = now + first_pause * (1u << shyness_);
+    shyness_ = std::min(shyness_ + 1, 6u);
+  }
+}
+
+/// Asks every worker for stealable closures.
+inline void worker::announce_hunger() noexcept {
+  for (auto& victim : home_->workers) {
+    strand* s = victim->running_.load(base::memory_order_acquire);  // pairs with adopt
+    // A strand that meanwhile runs for somebody else is only asked to make closures that nobody needs.
+    if (s != nullptr && (s->attention.load(base::memory_order_relaxed) & hungry) == 0)
+      s->attention.fetch_or(hungry, base::memory_order_release);
+  }
+}
+
+}  // namespace weft::inline WEFT_ABI::sched

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSL-1.0
+// How a strand waits: as data if no body is on the stack, otherwise with its stack; never by blocking the
+// worker.
+#pragma once
+
+#include <weft/context/race_hooks.hpp>
+#include <weft/sched/detail/engine.hpp>
+
+namespace weft::inline WEFT_ABI::sched {
+
+using counter = observe::worker_counters;
+
+/// Leaves the current stack for `to`, where `first` is done before anything else.
+/// On return the calling flow is executed again, possibly by another worker.
+inline void worker::switch_to(context_slot& to, errand first) noexcept {
+  context_slot& from = *active_;
+  errand_ = first;
+  active_ = &to;
+  // A context that is away may end there, and must not be hidden then.
+  context::races::show_accesses();
+  context::fiber::switch_to(*from.fiber, *to.fiber);
+  context::races::hide_accesses();
+  current().executor->run_errand();
+}
+
+/// Runs on the stack just switched to, while the one left behind is really left.
+inline void worker::run_errand() noexcept {
+  const errand e = std::exchange(errand_, {});
+  if (e.retired != nullptr && e.retired != &native_) home_->contexts.put(*e.retired);
+  if (e.waits != nullptr && !put_aside(*e.waits, e.for_closure, e.for_signal, e.for_graph)) next_ = e.waits;
+}
+
+/// Publishes the strand as waiting: thieves may enter it, and whoever ends what it waits for continues it.
+/// *Returns*: false if that has happened already; then the strand is this worker's as before.
+inline bool worker::put_aside(strand& s, closure* c, signal* happens, graph* g) noexcept {
+  using namespace base;
+  counters_.add(counter::deferred, std::exchange(s.deferred, 0));
+  running_.store(nullptr, memory_order_release);  // a hint for thieves; they check the status behind the door
+  set_current(idle_);
+  s.door.lock();
+  s.status.store(strand_status::waiting, memory_order_relaxed);  // ordered by the door
+  s.waiting_at = this;
+  s.awaits = {c, happens, g};
+  ++s.waits;
+  s.door.unlock();
+  waiting_.push_back(s);
+  // From success on the strand belongs to whoever ends the closure or sets the signal: release hands
+  // everything over; acquire takes the results if it has ended.
+  bool waits;
+  if (c != nullptr) {
+    closure_state expected = closure_state::stolen;
+    waits = c->state.compare_exchange_strong(expected, closure_state::awaited, memory_order_acq_rel);
+  } else if (g != nullptr) {
+    const std::lock_guard hold(g->door);
+    waits = !g->all_ended() && !g->needs_owner() && (g->ready() == 0 || g->next_is_for_thieves());
+    if (waits) g->waiter = &s;
+  } else {
+    std::uint32_t expected = signal::off;
+    waits = happens->state.compare_exchange_strong(expected, signal::awaited, memory_order_acq_rel);
+  }
+  if (waits) return true;
+  waiting_.remove(s);
+  adopt(s);
+  return false;
+}
+
+inline bool worker::await(strand& s, closure& stolen, bool as_data) {
+  if (as_data) {
+    s.suspended = nullptr;
+    count(counter::parkings);
+    return !put_aside(s, &stolen, nullptr, nullptr);
+  }
+  context_slot* fresh = nullptr;
+  try {
+    fresh = &home_->contexts.take();
+  } catch (...) {
+    // No stack for anybody else to run on. Waiting in place cannot deadlock within one runtime: along the
+    // chain of strands that wait for stolen closures there is always one that runs, or is taken over by
+    // whoever ended its closure. (Out of memory, and with runs nested between two runtimes, it may.)
+    for (base::backoff wait; stolen.state.load(base::memory_order_acquire) == closure_state::stolen;
+         wait.wait())
+      look(s);
+    return true;
+  }
+  count(counter::suspensions);
+  s.suspended = active_;
+  switch_to(*fresh, {.waits = &s, .for_closure = &stolen});
+  return true;
+}
+
+/// Waits until the owner of a promoted frame has something to do. *Returns*: as await.
+inline bool worker::await_graph(strand& s, graph& g, bool as_data) {
+  if (as_data) {
+    s.suspended = nullptr;
+    count(counter::parkings);
+    return !put_aside(s, nullptr, nullptr, &g);
+  }
+  context_slot* fresh = nullptr;
+  try {
+    fresh = &home_->contexts.take();
+  } catch (...) {
+    base::backoff().wait();  // no stack for anybody else: the caller looks again, see await
+    look(s);
+    return true;
+  }
+  count(counter::suspensions);
+  s.suspended = active_;
+  switch_to(*fresh, {.waits = &s, .for_graph = &g});
+  return true;
+}
+
+/// Waits in a body for a signal of which the strand is the waiter; the worker goes on with `meanwhile`.
+inline void worker::await_signal(strand& s, signal& g, context_slot& meanwhile) noexcept {
+  count(counter::suspensions);
+  s.suspended = active_;
+  context::races::hide_accesses();  // as in all that wait
+  switch_to(meanwhile, {.waits = &s, .for_signal = &g});
+  context::races::show_accesses();
+}
+
+/// Sets a signal; whoever waits for it goes on. *Thread safety*: any thread.
+inline void raise_signal(signal& g) noexcept {
+  // The waiter's engine must not close while the strand is handed back to it.
+  engine* const e = g.home;
+  if (e != nullptr) e->visitors.fetch_add(1, base::memory_order_relaxed);  // before set, which releases
+  if (strand* const waiter = g.set()) {
+    worker::take_from_waiting(*waiter);
+    e->submit(*waiter);
+  }
+  if (e != nullptr) e->visitors.fetch_sub(1, base::memory_order_release);  // pairs with close
+}
+
+inline bool await(strand& s, closure& stolen, bool as_data) { return s.executor->await(s, stolen, as_data); }
+
+inline bool sleepers_near(const strand& s) noexcept {
+  return s.wanted_surplus != 0 && s.executor->home().bell.any_waiting();
+}
+
+/// *Cost*: a system call at most every 20 microseconds; more rarely if it is not certain that there is
+/// something to steal and earlier wakes found nothing.
+WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
+  engine& e = s.executor->home();
+  // Relaxed, both: hints. A searching worker looks again behind a heavy fence before it sleeps.
+  if (e.searching.load(base::memory_order_relaxed) != 0) return;
+  if (s.left_alone.any() && e.napping.load(base::memory_order_relaxed) != 0) return;
+  const unsigned fruitless = certain ? 0 : e.fruitless.load(base::memory_order_relaxed);
+  const auto now = base::clock::now().time_since_epoch();
+  // While tasks pass fast, enter asks more rarely.
+  constexpr std::chrono::microseconds fast(1);
+  s.quiet_tasks = now - std::exchange(s.last_look, now) < fast ? std::min(2 * s.quiet_length + 1, 7u) : 0;
+  s.quiet_length = s.quiet_tasks;
+  // A worker that was just woken goes on searching for longer than the floor, or there is no floor.
+  constexpr std::chrono::microseconds floor(20);
+  const unsigned patience = std::min(fruitless, 8u);
+  if ((!certain || e.options.spin > 2 * floor) && now - s.last_offer < floor * (1u << patience)) return;
+  s.last_offer = now;
+  s.executor->count(counter::wakes);
+  e.bell.notify_one();
+}
+
+inline void count_inlined(strand& s) noexcept { s.executor->count(counter::inlined); }
+inline void count_capped(strand& s) noexcept { s.executor->count(counter::capped); }
+inline void count_division(strand& s) noexcept { s.executor->count(counter::divisions); }
+inline void count_dropped(strand& s) noexcept { s.executor->count(counter::dropped); }
+
+}  // namespace weft::inline WEFT_ABI::sched

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSL-1.0
+// A worker: one kernel thread that executes strands, waits without blocking, and steals when it has nothing.
+#pragma once
+
+#include <weft/graph/graph.hpp>
+#include <weft/observe/counters.hpp>
+#include <weft/sched/detail/context_pool.hpp>
+#include <weft/sched/detail/drain.hpp>
+#include <weft/sched/detail/readiness.hpp>
+#include <weft/sched/detail/strand_list.hpp>
+#include <weft/sched/worker_number.hpp>
+
+namespace weft::inline WEFT_ABI::sched {
+
+class engine;
+
+/// Who may touch it when:
+///  1. `running` is written by the worker; thieves read it, then check strand::status under strand::door.
+///     `asleep` is written by the worker, for reports.
+///  2. `waiting` is locked by its own lock, which is taken before a strand's door, never after.
+///  3. Everything else belongs to the worker's thread; counters may be read by anybody.
+class worker {
+ public:
+  worker(engine& home, unsigned index) : home_(&home), random_(index * 0x9E3779B97F4A7C15ull + 1) {
+    idle_.executor = this;
+    idle_.worker_number = number_.value();
+  }
+  worker(const worker&) = delete;
+  worker& operator=(const worker&) = delete;
+
+  engine& home() const noexcept { return *home_; }
+  void count(observe::worker_counters::event e, std::uint64_t n = 1) noexcept { counters_.add(e, n); }
+  const observe::worker_counters& counters() const noexcept { return counters_; }
+  /// The strand that it executes, or null, and whether it sleeps; for any thread.
+  strand* executed() const noexcept { return running_.load(base::memory_order_acquire); }  // pairs with adopt
+  bool asleep() const noexcept { return asleep_.load(base::memory_order_relaxed); }        // a report
+
+  /// Starts the kernel thread. *Throws*: std::system_error, std::bad_alloc.
+  void start();
+  /// Waits for the thread. *Requires*: the engine is shutting down.
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+  /// Makes the strand this worker's own and runs on with it.
+  void adopt(strand& s) noexcept {
+    s.door.lock();
+    s.status.store(strand_status::running, base::memory_order_relaxed);  // ordered by the door
+    s.door.unlock();
+    s.executor = this;
+    s.worker_number = number_.value();
+    running_.store(&s, base::memory_order_release);  // pairs with the acquire of thieves
+    set_current(s);
+  }
+  /// Where every context begins.
+  static void loop_on_context(void*) noexcept;
+  /// Takes a strand that waited, and whose awaited closure has ended, out of its list; it is the caller's
+  /// then.
+  static void take_from_waiting(strand& s) noexcept { s.waiting_at->waiting_.remove(s); }
+  static strand* finish_noted(strand& victim, closure& c) noexcept;
+
+  bool await(strand& s, closure& stolen, bool as_data);
+  bool await_graph(strand& s, graph& g, bool as_data);
+  void await_signal(strand& s, signal& g, context_slot& meanwhile) noexcept;
+
+ private:
+  /// What has to be done on the next stack, once the one before is left.
+  struct errand {
+    context_slot* retired = nullptr;  ///< a stack nobody needs now
+    strand* waits = nullptr;          ///< a strand whose body waits on the stack just left,
+    closure* for_closure = nullptr;   ///< for this to end,
+    signal* for_signal = nullptr;     ///< or for this,
+    graph* for_graph = nullptr;       ///< or for something ready in this
+  };
+
+  void main(context_slot* first);
+  void run_errand() noexcept;
+  void switch_to(context_slot& to, errand first) noexcept;
+  void execute(strand& s);
+  void begin(strand& s) noexcept;
+  strand* end(strand& s) noexcept;
+  strand* end_stolen(strand& s) noexcept;
+  strand* set_and_adopt(signal* g) noexcept;
+  bool put_aside(strand& s, closure* c, signal* happens, graph* g) noexcept;
+  strand* end_drawn(strand& s) noexcept;
+  strand* draw_from_graphs(strand& s, bool running) noexcept;
+  void look_again_at(deadline::clock::time_point t) noexcept;
+  strand* draw_from(graph& g, strand& s) noexcept;
+  findings look_into(strand& s) noexcept;
+  bool promote(strand& s, frame& f) noexcept;
+
+  strand* find_work();
+  strand* look_around();
+  strand* sleep();
+  strand* steal();
+  strand* steal_from_running(strand& s);
+  strand* steal_from_waiting(worker& victim);
+  bool enter_door(strand& s) noexcept;
+  bool fence_for(strand& s, std::uint32_t visit) noexcept;
+  strand* take_from(strand& s) noexcept;
+  strand* spare() noexcept;
+  void announce_hunger() noexcept;
+  void note_theft(base::clock::time_point start) noexcept;
+  std::uint64_t next_random() noexcept {
+    random_ ^= random_ << 13;
+    random_ ^= random_ >> 7;
+    return random_ ^= random_ << 17;
+  }
+
+  const worker_number number_;
+  engine* home_;
+  context_slot* active_ = nullptr;  ///< the stack the thread is on
+  context_slot native_;             ///< the kernel thread's own stack
+  errand errand_;
+  strand* next_ = nullptr;   ///< to be executed next
+  strand* spare_ = nullptr;  ///< kept for the next steal
+  pending_rights rights_;
+  std::uint64_t random_;
+  unsigned shyness_ = 0;  ///< how many tasks in a row were too short to be stolen
+  base::clock::time_point shy_until_{};
+  bool thorough_ = false;  ///< this is the last look before sleep: wait for doors instead of passing by
+  deadline::clock::time_point look_again_{};  ///< at tiny tasks that were left alone
+  observe::worker_counters counters_;
+  strand idle_;  ///< current() while no strand is executed
+  base::thread thread_;
+
+  alignas(64) base::atomic<strand*> running_{nullptr};
+  base::atomic<bool> asleep_{false};
+  strand_list waiting_;
+};
+
+}  // namespace weft::inline WEFT_ABI::sched

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSL-1.0
+// The life of a worker: execute a strand to its end or until it waits, find the next, sleep when there is
+// none.
+#pragma once
+
+#include <weft/context/overflow.hpp>
+#include <weft/sched/detail/steal.hpp>
+
+#include <cfenv>
+
+namespace weft::inline WEFT_ABI::sched {
+
+inline void worker::start() {
+  context_slot& first = home_->contexts.take();
+  try {
+    thread_ = base::thread(&worker::main, this, &first);
+  } catch (...) {
+    home_->contexts.put(first);
+    throw;
+  }
+}
+
+inline void worker::main(context_slot* first) {
+  std::optional<context::overflow_guard> named_overflow;
+  try {
+    named_overflow.emplace();
+  } catch (const std::exception&) {  // no memory for a signal stack: an overflow then kills without a name
+  }
+  context::races::hide_accesses();
+  set_current(idle_);
+  native_.fiber.emplace();
+  active_ = &native_;
+  switch_to(*first, {});
+  native_.fiber.reset();
+  context::races::show_accesses();
+}
+
+/// Each context enters here once and never returns; a retired one continues after its last switch.
+inline void worker::loop_on_context(void*) noexcept {
+  std::fesetenv(FE_DFL_ENV);  // whoever made the context may have changed its own
+  context::set_sticky_float_flags();
+  context::races::hide_accesses();
+  current().executor->run_errand();
+  for (;;) {
+    worker& w = *current().executor;  // asked anew: the context may have moved to another worker
+    strand* s = std::exchange(w.next_, nullptr);
+    if (s == nullptr) s = w.find_work();
+    if (s != nullptr)
+      w.execute(*s);
+    else
+      w.switch_to(w.native_, {.retired = w.active_});
+  }
+}
+
+/// Executes until the strand ends or waits. `this` may be another worker than the caller's when it returns.
+inline void worker::execute(strand& s) {
+  if (s.suspended != nullptr) {  // continue its body on its own stack and leave this one
+    context_slot& stack = *std::exchange(s.suspended, nullptr);
+    switch_to(stack, {.retired = active_});
+    return;
+  }
+  s.stack_limit = active_->inline_limit;
+  // Relaxed: join_run has acquired it, or the strand has the bit (inlining.hpp).
+  const bool apart = !home_->options.inlining || forks_apart.load(base::memory_order_relaxed);
+  s.inline_limit = apart ? no_inlining : s.stack_limit;
+  bool ended = true;
+  if (!s.started) {
+    s.started = true;
+    closure& c = *s.root.current.load(base::memory_order_relaxed);  // set in begin, by this worker
+    s.restore_limit();
+    if (look(s)) {
+      c.what->drop(c);
+      if (s.drawn_from != nullptr) s.node->dropped = true;
+      count(counter::dropped);
+      s.thrown = cancellation();
+    } else {
+      run_body(s, c);
+    }
+  }
+  if (s.pending_at_root()) ended = drain(s, &s.root, true);
+  if (!ended) return;
+  worker& now = *s.executor;
+  now.next_ = now.end(s);
+}
+
+/// Makes a strand from the pool ready to execute the closure in `root.current`.
+inline void worker::begin(strand& s) noexcept {
+  s.wanted_surplus = home_->wanted_surplus;
+  s.cap = home_->options.cap;
+  s.live = 0;
+  ++s.drains;  // whatever somebody remembers of its frames is over
+  s.surplus = 0;
+  s.left_alone.end();
+  s.earliest_first.store(false, base::memory_order_relaxed);  // no thief can be inside, here and below
+  s.taken.store(0, base::memory_order_relaxed);               // no thief can be inside
+  s.limit = no_inlining;
+  s.floor = s.top = &s.root;
+  s.root.objects = s.mark();
+  s.started = false;
+  s.left.begin_body();
+  s.inline_name = nullptr;
+  s.suspended = nullptr;
+}
+
+/// Ends a strand whose frames are drained. *Returns*: the strand to be continued next, if any.
+inline strand* worker::end(strand& s) noexcept {
+  release_objects(s, s.root.objects);
+  counters_.add(counter::deferred, std::exchange(s.deferred, 0));
+  strand* woken = nullptr;
+  if (s.drawn_from != nullptr) {
+    woken = end_drawn(s);
+    if (woken == &s) return woken;  // with its next task
+  }
+  running_.store(nullptr, base::memory_order_release);  // see put_aside
+  set_current(idle_);
+  s.door.lock();
+  s.status.store(strand_status::idle, base::memory_order_relaxed);  // ordered by the door
+  s.door.unlock();
+  // Its own closure stood there, whose name others may read while the strand is in use.
+  if (s.victim == nullptr) s.closures.release_to(arena_mark{});
+  if (woken != nullptr) adopt(*woken);
+  strand* const continued = s.drawn_from != nullptr ? woken
+                            : s.victim != nullptr   ? end_stolen(s)
+                                                    : set_and_adopt(s.at_end(s));
+  s.drawn_from = nullptr;
+  home_->put_strand(s);
+  return continued;
+}
+
+/// Marks the stolen closure in its own strand. *Returns*: that strand, adopted, if it waited for this.
+inline strand* worker::end_stolen(strand& s) noexcept {
+  note_theft(s.drawn_start);
+  closure& c =
+      *s.root.current.load(base::memory_order_relaxed);  // set in begin, by this worker or one before it
+  strand& victim = *s.victim;
+  closure_state before;
+  // Release publishes all that the task did to whoever passes the closure; acquire takes over a waiting
+  // strand.
+  if (!s.thrown) {
+    before = c.state.exchange(closure_state::done, base::memory_order_acq_rel);
+  } else {
+    c.set_failure(*std::exchange(s.thrown, std::nullopt));
+    before = c.state.exchange(closure_state::failed, base::memory_order_acq_rel);
+  }
+  strand* const waiter = before == closure_state::noted     ? finish_noted(victim, c)
+                         : before == closure_state::awaited ? &victim
+                                                            : nullptr;
+  if (waiter == nullptr) return nullptr;
+  take_from_waiting(*waiter);
+  adopt(*waiter);
+  return waiter;
+}
+
+/// Sets a signal, if there is one. *Returns*: the strand that waited for it, adopted, if it is of this
+/// engine.
+inline strand* worker::set_and_adopt(signal* g) noexcept {
+  if (g == nullptr) return nullptr;
+  if (g->home != home_) {
+    raise_signal(*g);
+    return nullptr;
+  }
+  strand* const waiter = g->set();
+  if (waiter == nullptr) return nullptr;
+  take_from_waiting(*waiter);
+  adopt(*waiter);
+  return waiter;
+}
+
+/// *Returns*: a strand to execute, or null when the engine closes.
+inline strand* worker::find_work() {
+  engine& e = *home_;
+  strand* found = nullptr;
+  e.searching.fetch_add(1, base::memory_order_relaxed);                      // a hint, see offer
+  while (found == nullptr && !e.closing.load(base::memory_order_acquire)) {  // pairs with close
+    const auto start = base::clock::now();
+    base::backoff wait;
+    for (bool first = true;; first = false) {
+      if ((found = look_around()) != nullptr || e.closing.load(base::memory_order_acquire)) break;
+      if (first) announce_hunger();
+      wait.wait();
+      if (base::clock::now() - start >= e.options.spin) {
+        found = sleep();
+        break;
+      }
+    }
+  }
+  e.searching.fetch_sub(1, base::memory_order_relaxed);
+  if (found != nullptr) {
+    e.fruitless.store(0, base::memory_order_relaxed);
+    // Where one found work there may be more: wake the next, who does the same.
+    if (e.searching.load(base::memory_order_relaxed) == 0 && e.bell.any_waiting()) {
+      count(counter::wakes);
+      e.bell.notify_one();
+    }
+  }
+  return found;
+}
+
+/// Submitted strands first (what has begun elsewhere goes on), then other workers' strands.
+inline strand* worker::look_around() {
+  engine& e = *home_;
+  if (strand* s = e.submitted.pop_front()) {
+    if (s->status.load(base::memory_order_relaxed) == strand_status::idle)
+      begin(*s);  // ordered by the list's lock
+    adopt(*s);
+    return s;
+  }
+  return steal();
+}
+
+/// Sleeps until something may have happened. *Returns*: what it found when it looked for the last time.
+inline strand* worker::sleep() {
+  engine& e = *home_;
+  e.searching.fetch_sub(1, base::memory_order_relaxed);  // ordered by the heavy fence in prepare
+  const std::uint32_t key = e.bell.prepare();
+  announce_hunger();
+  thorough_ = true;
+  look_again_ = deadline::clock::time_point::max();
+  strand* found = e.closing.load(base::memory_order_seq_cst) ? nullptr : look_around();  // pairs with close
+  thorough_ = false;
+  asleep_.store(true, base::memory_order_relaxed);  // for reports, as below
+  if (found != nullptr || e.closing.load(base::memory_order_seq_cst)) {
+    e.bell.cancel();
+  } else if (look_again_ != deadline::clock::time_point::max()) {
+    e.napping.fetch_add(1, base::memory_order_relaxed);  // a hint, see offer
+    e.bell.wait_until(key, look_again_);
+    e.napping.fetch_sub(1, base::memory_order_relaxed);
+  } else {
+    count(counter::sleeps);
+    e.fruitless.fetch_add(1, base::memory_order_relaxed);  // a hint; reset by whoever finds work
+    e.bell.wait(key);
+  }
+  asleep_.store(false, base::memory_order_relaxed);
+  e.searching.fetch_add(1, base::memory_order_relaxed);  // a hint, see offer
+  return found;
+}
+
+}  // namespace weft::inline WEFT_ABI::sched

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSL-1.0
+// What all strands of one call of run share: whether it was stopped, and how its end is reported.
+#pragma once
+
+#include <weft/task/signal.hpp>
+
+#include <exception>
+#include <optional>
+#include <stop_token>
+
+namespace weft::inline WEFT_ABI::sched {
+
+/// One run. Lives in the frame of the call of run, which returns after `finished` is set.
+///
+/// Who may touch it when:
+///  1. `stopped` is set by anybody, once; read by owners with acquire.
+///  2. `error` is written by the worker that ends the root strand, before it sets `finished`; read by the
+///  caller after that.
+///  3. `finished` is waited for by the caller and set by the worker that ends the root.
+struct run_state {
+  base::atomic<bool> stopped{false};
+  std::stop_source source;
+  std::optional<std::exception_ptr> error;
+  signal finished;
+  abandonable_list waits;
+};
+
+}  // namespace weft::inline WEFT_ABI::sched

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSL-1.0
+// Something that happens once, for which one flow of control may wait.
+#pragma once
+
+#include <weft/base/event_count.hpp>
+#include <weft/base/lock.hpp>
+
+#include <mutex>
+
+namespace weft::inline WEFT_ABI::sched {
+
+struct strand;
+class engine;
+
+/// A signal. Who waits is a strand, which its worker leaves meanwhile, or a kernel thread, which blocks.
+///
+/// Who may touch it when:
+///  1. `waiter`, `home` and `what` are set by whoever will wait, before others may set the signal.
+///  2. `state` goes from off to awaited by the strand that waits, and to on, once, by whoever sets it.
+struct signal {
+  static constexpr std::uint32_t off = 0, on = 1, awaited = 2;
+
+  base::atomic<std::uint32_t> state{off};
+  strand* waiter = nullptr;    ///< the strand that may wait; null: a kernel thread
+  engine* home = nullptr;      ///< whose worker executes it
+  const char* what = nullptr;  ///< what it waits for, in words; null: the end of a run
+
+  /// Acquire pairs with set().
+  bool is_on() const noexcept { return state.load(base::memory_order_acquire) == on; }
+  /// Makes it a new one. *Requires*: nobody else knows of it.
+  void reset() noexcept { state.store(off, base::memory_order_relaxed); }
+  /// Blocks the calling kernel thread until it is set.
+  void block() noexcept {
+    while (!is_on()) base::futex_wait(state, off);
+  }
+  /// Sets it; it may be gone when this returns. *Returns*: the strand to be continued, if one waits.
+  strand* set() noexcept {
+    strand* const w = waiter;
+    // Release publishes what has happened to block(); acquire takes over a waiting strand.
+    if (state.exchange(on, base::memory_order_acq_rel) == awaited) return w;
+    if (w == nullptr) base::futex_wake(state, 1);
+    return nullptr;
+  }
+};
+
+/// A signal for which a body of a run waits, and no longer if the run is stopped.
+struct abandonable : signal {
+  void (*give_up)(abandonable&) noexcept = nullptr;  ///< stops the wait; may be called twice
+  abandonable* next = nullptr;                       ///< in the list of its run
+  abandonable* previous = nullptr;
+};
+
+/// The waits of a run that end when it is stopped. *Thread safety*: any thread, any member.
+class abandonable_list {
+ public:
+  /// *Returns*: false if the list is closed: then the wait is to be given up.
+  bool add(abandonable& a) noexcept {
+    const std::lock_guard hold(door_);
+    a.previous = nullptr;
+    a.next = first_;
+    if (first_ != nullptr) first_->previous = &a;
+    first_ = &a;
+    return !closed_;
+  }
+  /// *Requires*: it was added.
+  void remove(abandonable& a) noexcept {
+    const std::lock_guard hold(door_);
+    (a.previous != nullptr ? a.previous->next : first_) = a.next;
+    if (a.next != nullptr) a.next->previous = a.previous;
+  }
+  /// Lets everybody give up, and those who come later.
+  void close() noexcept {
+    const std::lock_guard hold(door_);
+    closed_ = true;
+    for (abandonable* a = first_; a != nullptr; a = a->next) a->give_up(*a);
+  }
+
+ private:
+  base::spin_lock door_;
+  abandonable* first_ = nullptr;
+  bool closed_ = false;
+};
+
+}  // namespace weft::inline WEFT_ABI::sched

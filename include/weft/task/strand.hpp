@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSL-1.0
+// One sequential flow of tasks: its stack of frames, its memory, and the door by which thieves enter.
+#pragma once
+
+#include <weft/base/contract.hpp>
+#include <weft/base/lock.hpp>
+#include <weft/context/stack_pointer.hpp>
+#include <weft/memory/deferred_release.hpp>
+#include <weft/task/delegated_rights.hpp>
+#include <weft/task/frame.hpp>
+#include <weft/task/held_lock.hpp>
+#include <weft/task/races.hpp>
+#include <weft/task/steal_cooldown.hpp>
+#include <weft/task/task_lifetime.hpp>
+
+#include <chrono>
+#include <cstdint>
+
+namespace weft::inline WEFT_ABI::sched {
+
+class worker;
+struct run_state;
+struct signal;
+struct context_slot;
+struct strand;
+class graph;
+struct graph_node;
+struct recorded_call;
+
+/// Looks of the owner at strand::attention end here. Any bit sends the owner off its fast path.
+enum attention_bits : std::uint8_t {
+  thief_inside = 1,  ///< a thief is in, or coming in: wait until it has left
+  hungry = 2,        ///< a thief found nothing: make stealable closures
+  took = 4,          ///< a thief took a closure that was counted as surplus
+  stop_asked = 8,    ///< the run of this strand was stopped
+  watched = 16,      ///< somebody wants to know whether the owner still looks (watchdog.hpp)
+  apart_asked = 32,  ///< tasks must not run inside fork any more (inlining.hpp)
+};
+
+/// idle: in the pool. running: a worker executes it. waiting: it needs a stolen closure to end first.
+enum class strand_status : std::uint8_t { idle, running, waiting };
+
+/// What a waiting strand waits for: one of these.
+struct wait_reason {
+  closure* task = nullptr;    ///< in its innermost frame: stolen, or an event outside the runtime
+  signal* happens = nullptr;  ///< a run that its body has called, or another signal
+  graph* large = nullptr;     ///< something ready in this, the graph of its innermost frame
+};
+
+/// Whether no task of this process may run inside fork: set once, by the first body that may wait for
+/// another.
+WEFT_PER_PROCESS inline base::atomic<bool> forks_apart{false};
+
+/// Stronger than [[likely]], which loses against the compiler's belief that recursive calls are rare.
+WEFT_ALWAYS_INLINE bool likely(bool b) noexcept { return __builtin_expect_with_probability(b, 1, 0.99999); }
+
+/// The value of strand::limit that sends every fork and sync off the fast path.
+inline constexpr std::uintptr_t no_inlining = UINTPTR_MAX;
+
+/// A body with weak rights only while it runs inside fork. Its children join the frame of the body around it,
+/// behind older ones that may be pending there; what those throw is not the business of its sync.
+struct weak_body {
+  weak_body* outer;                    ///< the one that runs around it, with whatever between
+  const frame* floor;                  ///< strand::floor while it runs
+  base::atomic<closure*>* first_link;  ///< in the frame: what stands before it is older; null: nothing is
+  bool older_failed = false;           ///< the frame was closed by one of the older ones
+};
+
+/// A strand (KAAPI's thread). Never freed before its engine, so stale pointers to it are harmless.
+///
+/// Who may touch it when:
+///  1. The first group belongs to the owner: the worker that executes it or, while it waits, whoever ends the
+///     awaited closure.
+///  2. `attention` is set by anybody, cleared by the owner (and `thief_inside` by the thief that set it).
+///  3. `status` and what follows change under `door`; a thief holds `door` as long as it is inside.
+///  4. A thief inside a running strand has moreover made sure that the owner sees `thief_inside` at its
+///     next look: the owner answered (`answer` equals `entry`), or a heavy fence lies between. Owners look
+///     after claiming a closure and after popping a frame, before they rely on the one or reuse the other
+///     (sched/README.md).
+struct alignas(64) strand {
+  constexpr strand() noexcept : attention(0) {}
+  /// What threads find that are no workers (current.hpp).
+  constexpr explicit strand(std::uint8_t bits) noexcept : attention(bits), outside(true) {}
+
+  std::uintptr_t limit = no_inlining;  ///< lowest stack address at which fork may still run the task at once
+  base::atomic<std::uint8_t> attention;
+  bool started = false;              ///< its own closure has begun
+  const bool outside = false;        ///< of every task: nothing else of it means anything
+  std::uint32_t surplus = 0;         ///< stealable closures left for thieves, as far as the owner knows
+  std::uint32_t wanted_surplus = 0;  ///< 0: there is no other worker
+  std::uintptr_t inline_limit = no_inlining;  ///< `limit` while inlining is allowed, on this context's stack
+  std::uintptr_t stack_limit =
+      0;  ///< below this address of its context's stack bodies are not nested any more
+  arena objects;
+  cleanup* cleanups = nullptr;
+  frame* floor = nullptr;  ///< the frame that contains the running body's own closure
+  frame* top = nullptr;    ///< the innermost frame; equal to floor if the running body has deferred nothing
+  arena closures;
+  worker* executor = nullptr;
+  std::uint32_t drains =
+      0;                   ///< counts: a running body has run its children to their end, or a new life begins
+  std::uint32_t live = 0;  ///< closures in its frames
+  std::uint32_t cap = 0;   ///< how many of them there may be before fork runs some
+  std::uint32_t worker_number = 0;  ///< of the executor (worker_number.hpp); 0: the thread is no worker
+  std::uint64_t deferred = 0;       ///< closures of popped frames since the worker last counted them
+  leftovers left;  ///< of the running body; if any, tasks run inside fork clean up behind themselves
+  const char* inline_name = nullptr;       ///< name of the innermost named task that runs inside fork
+  weak_body* weak = nullptr;               ///< the innermost one on the stack
+  std::chrono::nanoseconds last_offer{0};  ///< when sleepers were last told of this strand
+  std::chrono::nanoseconds last_look{0};   ///< when that was last considered
+  unsigned quiet_tasks = 0;                ///< how many may pass until then, if there is little to tell,
+  unsigned quiet_length = 0;               ///< and how many they were at first
+#if WEFT_RACES
+  std::shared_ptr<races::task> racing;  ///< the running task
+#endif
+#if WEFT_CHECKED
+  handed_on handed;  ///< what the running body has handed on
+  task_lives lives;
+  held_lock* holds = nullptr;  ///< the innermost scope in which its bodies must not wait
+#endif
+  recorded_call* recorded = nullptr;  ///< what the running body calls for a record; null: nothing
+  late_exception thrown;              ///< what a drained frame leaves to the sync or the strand's end
+  frame root;                         ///< holds the one closure this strand was made for
+
+  alignas(64) base::spin_lock door;
+  base::atomic<strand_status> status{strand_status::idle};
+  wait_reason awaits;                     ///< while it waits
+  std::uint32_t waits = 0;                ///< how often it has waited
+  base::atomic<std::uint32_t> entry{0};   ///< number of the thief's visit
+  base::atomic<std::uint32_t> answer{0};  ///< number of the visit the owner knows of
+  base::atomic<std::uint32_t> taken{0};   ///< surplus closures taken since the owner looked
+  base::atomic<run_state*> run{nullptr};
+  base::atomic<bool> earliest_first{false};  ///< thieves better take what comes soon in reference order
+  base::atomic<graph*> graphs{nullptr};      ///< of its promoted frames, changed under
+  base::spin_lock graphs_door;
+  rest left_alone;                        ///< frames that thieves leave to the owner
+  graph* drawn_from = nullptr;            ///< whose nodes it executes, if it took them from a graph:
+  graph_node* node = nullptr;             ///< the one it executes,
+  graph_node* drawn = nullptr;            ///< those not begun,
+  graph_node* finished = nullptr;         ///< and those ended and not reported,
+  std::uint32_t drawn_count = 0;          ///< all of a batch that was taken
+  base::clock::time_point drawn_start{};  ///< then
+  int priority = 0;                       ///< what its tasks inherit
+  strand* victim = nullptr;               ///< whose closure this strand executes; else null, and
+  signal* (*at_end)(strand&) noexcept =
+      nullptr;                        ///< called when it has ended; returns a signal to be set, or null,
+  void* end_of = nullptr;             ///< for this
+  context_slot* suspended = nullptr;  ///< the stack on which its body waits; null: it waits as data
+  worker* waiting_at = nullptr;       ///< whose list of waiting strands it is in
+  strand* next = nullptr;             ///< in that list, or in a pool or queue
+  strand* previous = nullptr;
+
+  /// Whether a fork may run its task at once: nothing pending in the frame, enough surplus, stack left.
+  WEFT_ALWAYS_INLINE bool may_inline() const noexcept {
+    // Relaxed: whoever sets a bit needs only that it is seen soon; off the fast path it is read with acquire.
+    return likely(attention.load(base::memory_order_relaxed) == 0) &&
+           likely(context::stack_pointer() > limit);
+  }
+  /// Whether the running body has deferred closures that have not all ended.
+  bool pending() const noexcept { return top != floor; }
+  bool pending_at_root() const noexcept { return top != &root; }
+  /// Sets `limit` for a body that has nothing pending.
+  void restore_limit() noexcept {
+    limit = surplus >= wanted_surplus && !left.any() ? inline_limit : no_inlining;
+  }
+  object_mark mark() const noexcept { return {objects.mark(), cleanups}; }
+  /// Releases what the running body has left, as far as possible. *Requires*: it has no children.
+  WEFT_COLD void release_leftovers() noexcept {
+    left.release(objects, cleanups, floor->objects.cleanups);
+    restore_limit();
+  }
+};
+
+/// Whether the running body has forked a task with an access on the object that may not have ended.
+WEFT_COLD inline bool may_be_accessed(const strand& s, const void* object) noexcept {
+  if (!s.pending()) return false;
+  // Relaxed: the owner reads links that it wrote itself.
+  for (const closure* c = s.top->first.load(base::memory_order_relaxed); c != nullptr;
+       c = c->next.load(base::memory_order_relaxed))
+    for (std::size_t i = 0; i < c->what->objects; ++i)
+      if (c->object(i) == object) return true;
+  return false;
+}
+
+/// Checked builds: stops the program if a body that is about to wait holds something. `how`: as in "calls
+/// sync()".
+inline void check_nothing_held([[maybe_unused]] const strand& s,
+                               [[maybe_unused]] const char* (*task)() noexcept,
+                               [[maybe_unused]] const char* how) noexcept {
+#if WEFT_CHECKED
+  if (s.holds == nullptr) [[likely]]
+    return;
+  const char* const name = task();
+  base::fail(
+      "task '%s' %s while '%s' is held (no_suspend at %s:%u); a task that waits may go on in another kernel "
+      "thread, so let go of it first",
+      name != nullptr ? name : "task", how, s.holds->name, s.holds->where.file_name(),
+      static_cast<unsigned>(s.holds->where.line()));
+#endif
+}
+
+/// Checked builds: the tasks that have left children in the frame have ended with them.
+WEFT_ALWAYS_INLINE void end_lives([[maybe_unused]] strand& s, [[maybe_unused]] const frame* f) noexcept {
+#if WEFT_CHECKED
+  s.lives.end_frame(f);
+#endif
+}
+
+/// Destroys the objects registered since the mark was taken and releases their memory.
+WEFT_COLD inline void run_cleanups(strand& s, cleanup* down_to) noexcept {
+  while (s.cleanups != down_to) {
+    cleanup* c = s.cleanups;
+    s.cleanups = c->below;
+    c->run();
+  }
+}
+
+WEFT_ALWAYS_INLINE void release_objects(strand& s, const object_mark& m) noexcept {
+  if (s.cleanups != m.cleanups) [[unlikely]]
+    run_cleanups(s, m.cleanups);
+  s.objects.release_to(m.memory);
+}
+
+}  // namespace weft::inline WEFT_ABI::sched
