@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-// Guarded stacks and their pool: sizes, guards, reuse, counts, the high-water mark, and running out.
+// Guarded stacks and their source: sizes, guards, reuse, counts, the high-water mark, and running out.
 #include "context/outside.hpp"
 #include "support/catch.hpp"
 #include "support/child.hpp"
 
 #include <weft/context/stack.hpp>
-#include <weft/context/stack_pool.hpp>
+#include <weft/context/stack_source.hpp>
 
 #include <sys/resource.h>
 
@@ -21,7 +21,7 @@
 
 using weft::context::page_size;
 using weft::context::stack;
-using weft::context::stack_pool;
+using weft::context::stack_source;
 using weft_test::contains;
 namespace detail = weft::context::detail;
 
@@ -77,7 +77,7 @@ TEST_CASE("a stack has whole pages, at least what was asked", "[context]") {
 TEST_CASE("a stack too small or absurdly large is refused", "[context]") {
   CHECK_THROWS_AS(stack(stack::minimum - 1), weft::option_error);
   CHECK_THROWS_AS(stack(0), weft::option_error);
-  CHECK_THROWS_AS(stack_pool(1, 4), weft::option_error);
+  CHECK_THROWS_AS(stack_source(1), weft::option_error);
   CHECK_THROWS_AS(stack(SIZE_MAX), std::system_error);
   CHECK_THROWS_AS(stack(std::size_t{1} << 60), std::system_error);
   try {
@@ -168,45 +168,40 @@ TEST_CASE("the registry is right while several threads make and destroy stacks",
   CHECK(registered() == 0);
 }
 
-TEST_CASE("the pool hands out the last stack it got back and keeps no more than its bound", "[context]") {
-  stack_pool pool(stack::minimum, 2);
-  CHECK(pool.mapped() == 0);
+TEST_CASE("a source counts its stacks and unmaps what comes back", "[context]") {
+  stack_source source(stack::minimum);
+  CHECK(source.mapped() == 0);
   std::vector<stack> taken;
-  for (int i = 0; i < 4; ++i) taken.push_back(pool.acquire());
-  CHECK(pool.live() == 4);
-  CHECK(pool.idle() == 0);
-  CHECK(pool.mapped() == 4);
-  void* const second = taken[1].lowest();
-  for (stack& memory : taken) pool.release(std::move(memory));
-  CHECK(pool.live() == 0);
-  CHECK(pool.idle() == 2);
-  CHECK(registered() == 2);
-  stack again = pool.acquire();
-  CHECK(again.lowest() == second);
-  CHECK(pool.mapped() == 4);
-  pool.release(std::move(again));
+  for (int i = 0; i < 4; ++i) taken.push_back(source.acquire());
+  CHECK(source.live() == 4);
+  CHECK(source.mapped() == 4);
+  CHECK(registered() == 4);
+  for (stack& memory : taken) source.release(std::move(memory));
+  CHECK(source.live() == 0);
+  CHECK(registered() == 0);
+  source.release(source.acquire());
+  CHECK(source.mapped() == 5);
 }
 
-TEST_CASE("the pool measures the deepest use in pages, of idle, used and freed stacks", "[context]") {
+TEST_CASE("a source measures the deepest use in pages, of used and freed stacks", "[context]") {
   const std::size_t page = page_size();
-  stack_pool pool(1 << 20, 1);
-  CHECK(pool.high_water() == 0);
-  stack one = pool.acquire();
-  stack two = pool.acquire();
+  stack_source source(1 << 20);
+  CHECK(source.high_water() == 0);
+  stack one = source.acquire();
+  stack two = source.acquire();
   touch(one, 1);
-  CHECK(pool.high_water() == page);  // in use
+  CHECK(source.high_water() == page);  // in use
   touch(one, 10 * page);
-  CHECK(pool.high_water() == 10 * page);
+  CHECK(source.high_water() == 10 * page);
   touch(two, 30 * page);
   touch(one, 200 * page);
-  pool.release(std::move(one));  // kept
-  CHECK(pool.high_water() == 200 * page);
+  source.release(std::move(one));
+  CHECK(source.high_water() == 200 * page);
   touch(two, 250 * page);
-  pool.release(std::move(two));  // freed: no room
-  CHECK(pool.idle() == 1);
-  CHECK(pool.high_water() == 250 * page);
-  stack_pool other(1 << 20, 1);
-  CHECK(other.high_water() == 0);  // not those of another pool
+  source.release(std::move(two));
+  CHECK(source.high_water() == 250 * page);
+  stack_source other(1 << 20);
+  CHECK(other.high_water() == 0);  // not those of another source
 }
 
 TEST_CASE("a stack that was not touched, or is no longer mapped, has no depth", "[context]") {
@@ -222,68 +217,67 @@ TEST_CASE("a stack that was not touched, or is no longer mapped, has no depth", 
   CHECK(detail::touched_bytes({lowest, lowest + (8 << 20)}) == 0);
 }
 
-TEST_CASE("the pool serves several threads", "[context]") {
-  stack_pool pool(stack::minimum, 4);
+TEST_CASE("a source serves several threads", "[context]") {
+  stack_source source(stack::minimum);
   std::vector<std::thread> threads;
   std::vector<int> clashes(3, 0);
   for (std::size_t t = 0; t < clashes.size(); ++t) {
-    threads.emplace_back([&pool, &clashes, t] {
+    threads.emplace_back([&source, &clashes, t] {
       for (int round = 0; round < 2000; ++round) {
-        stack one = pool.acquire();
-        stack two = pool.acquire();
+        stack one = source.acquire();
+        stack two = source.acquire();
         auto* const mark = static_cast<volatile std::size_t*>(one.lowest());
         *mark = t;
         *static_cast<volatile std::size_t*>(two.lowest()) = t;
         if (round % 100 == 0) std::this_thread::yield();
         clashes[t] += *mark != t;
-        pool.release(std::move(one));
-        pool.release(std::move(two));
+        source.release(std::move(one));
+        source.release(std::move(two));
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
   CHECK(clashes == std::vector<int>{0, 0, 0});
-  CHECK(pool.live() == 0);
-  CHECK(pool.idle() <= 4);
-  CHECK(pool.high_water() >= page_size());
+  CHECK(source.live() == 0);
+  CHECK(source.high_water() >= page_size());
 }
 
-TEST_CASE("a pool that is misused ends the program with a sentence", "[context]") {
+TEST_CASE("a source that is misused ends the program with a sentence", "[context]") {
   const auto leaks = weft_test::run_in_child([] {
     stack kept;
-    stack_pool pool(stack::minimum, 2);
-    kept = pool.acquire();
+    stack_source source(stack::minimum);
+    kept = source.acquire();
   });
   CHECK(leaks.aborted());
-  CHECK_THAT(leaks.output, contains("weft: a stack pool is destroyed while 1 of its stacks are in use"));
+  CHECK_THAT(leaks.output, contains("weft: a stack source is destroyed while 1 of its stacks are in use"));
   const auto stranger = weft_test::run_in_child([] {
-    stack_pool pool(stack::minimum, 2);
-    pool.release(stack(stack::minimum));
+    stack_source source(stack::minimum);
+    source.release(stack(stack::minimum));
   });
   CHECK(stranger.aborted());
-  CHECK_THAT(stranger.output, contains("weft: a stack pool was given a stack that is not one of its own"));
+  CHECK_THAT(stranger.output, contains("weft: a stack source was given a stack that is not one of its own"));
   const auto nothing = weft_test::run_in_child([] {
-    stack_pool pool(stack::minimum, 2);
-    const stack out = pool.acquire();
-    pool.release(stack());
+    stack_source source(stack::minimum);
+    const stack out = source.acquire();
+    source.release(stack());
   });
   CHECK(nothing.aborted());
-  CHECK_THAT(nothing.output, contains("weft: a stack pool was given a stack that is not one of its own"));
+  CHECK_THAT(nothing.output, contains("weft: a stack source was given a stack that is not one of its own"));
 }
 
 namespace {
 
 /// Takes stacks until none is left, three times; prints what went wrong, and the text of the first refusal.
 void exhaust(std::size_t bytes) {
-  stack_pool pool(bytes, 10);
+  stack_source source(bytes);
   std::vector<stack> taken;
   taken.reserve(100'000);
-  pool.release(pool.acquire());
+  source.release(source.acquire());
   const std::size_t before = mappings();
   std::size_t first = 0;
   for (int round = 0; round < 3; ++round) {
     try {
-      while (taken.size() < taken.capacity()) taken.push_back(pool.acquire());
+      while (taken.size() < taken.capacity()) taken.push_back(source.acquire());
       std::puts("never refused");
     } catch (const std::system_error& e) {
       if (round == 0) std::printf("%s\n", e.what());
@@ -292,13 +286,13 @@ void exhaust(std::size_t bytes) {
     if (round == 0) first = taken.size();
     if (taken.size() < 20 || taken.size() + 5 < first || taken.size() > first + 5)
       std::puts("another number");
-    if (pool.live() != taken.size() || registered() != taken.size()) std::puts("wrong counts");
-    for (stack& memory : taken) pool.release(std::move(memory));
+    if (source.live() != taken.size() || registered() != taken.size()) std::puts("wrong counts");
+    for (stack& memory : taken) source.release(std::move(memory));
     taken.clear();
-    if (pool.live() != 0 || pool.idle() != 10 || registered() != 10) std::puts("wrong counts after return");
+    if (source.live() != 0 || registered() != 0) std::puts("wrong counts after return");
   }
-  const std::size_t after = mappings();  // nine idle stacks more than at first, two mappings each
-  if (after > before + 9 * 2 + 2) std::printf("leaked: %zu mappings, then %zu\n", before, after);
+  const std::size_t after = mappings();
+  if (after > before + 2) std::printf("leaked: %zu mappings, then %zu\n", before, after);
   std::puts("done");
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/sched/scheduler.hpp>
+#include <weft/sched/steal_entry.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -93,34 +94,22 @@ inline void look_at_waiting(strand_view& v, unsigned rounds) noexcept {
   }
 }
 
-/// Goes in like a thief who takes nothing (steal_from_running). *Requires*: the strand is executed, and its
-/// door is closed.
+/// Goes in like a thief who takes nothing. *Requires*: the strand is executed, and its door is closed.
 inline void look_at_running(strand_view& v, unsigned rounds) noexcept {
-  using namespace base;
   strand& s = *v.who;
   v.is = strand_view::state::running;
-  s.attention.fetch_or(thief_inside, memory_order_seq_cst);
-  const std::uint32_t visit = s.entry.load(memory_order_relaxed) + 1;  // only written behind the door
-  s.entry.store(visit, memory_order_release);
-  bool answered = false;
-  for (int i = 0; i < 64 && !answered; ++i) {
-    answered = s.answer.load(memory_order_acquire) == visit;  // pairs with the release in attend
-    if (!answered) pause();
-  }
-  const auto leave = [&] {
-    s.attention.fetch_and(static_cast<std::uint8_t>(~thief_inside), memory_order_release);
-  };
-  if (!answered && heavy_fence() == fenced::by_nothing) return leave();  // nothing of it may be read
+  const steal_entry entry(s);
+  if (!entry.answered() && base::heavy_fence() == base::fenced::by_nothing)
+    return;  // nothing of it may be read
   if (s.drawn_from == nullptr) {
     if (v.root != nullptr) v.add(*v.root);
-  } else if (lock_within(s.drawn_from->door, rounds)) {
+  } else if (base::lock_within(s.drawn_from->door, rounds)) {
     // What was drawn from a graph stays in its frame until it was handed in, under this door.
-    v.root = s.root.current.load(memory_order_relaxed);
+    v.root = s.root.current.load(base::memory_order_relaxed);
     if (v.root != nullptr) v.add(*v.root);
     s.drawn_from->door.unlock();
   }
   add_frames(v, nullptr);
-  leave();
 }
 
 /// Looks at `v.who`. A lock that is not free within so many rounds of waiting is not waited for.

@@ -44,8 +44,8 @@ class basic_handle {
   ~basic_handle() { cancel(); }
 
   /// Posts a request: it stands behind all that were posted before. *Throws*: usage_error if the handle has
-  /// one, or while an overlay uses the location. *Suspends*: no. *Effects*: from the first request in a
-  /// process on, its forks defer (see docs/explanation/ordered-locks.md).
+  /// one, or while an overlay uses the location. *Suspends*: no. *Effects*: from its first request
+  /// to the end of the handle, no task of the process runs inside fork (docs/explanation/ordered-locks.md).
   void request_read(location<T>& where) { post_(where, false); }
   void request_write(location<T>& where) { post_(where, true); }
   /// Whether the lock is held. *Throws*: usage_error without a request.
@@ -93,7 +93,7 @@ class basic_handle {
   const detail::request& now_() const noexcept { return request_[turn_]; }
   void post_(location<T>& where, bool exclusive) {
     detail::need_idle(now_(), "posts a request");
-    sched::keep_forks_apart();
+    inlining_.begin();
     where.requests.post(now_(), exclusive);
     where_ = &where;
   }
@@ -101,6 +101,7 @@ class basic_handle {
   detail::request request_[Iterative ? 2 : 1];
   unsigned turn_ = 0;
   location<T>* where_ = nullptr;
+  sched::inlining_disabled inlining_;  // since the first request
 };
 
 template <class T>

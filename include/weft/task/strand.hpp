@@ -29,12 +29,12 @@ struct recorded_call;
 
 /// Looks of the owner at strand::attention end here. Any bit sends the owner off its fast path.
 enum attention_bits : std::uint8_t {
-  thief_inside = 1,  ///< a thief is in, or coming in: wait until it has left
-  hungry = 2,        ///< a thief found nothing: make stealable closures
-  took = 4,          ///< a thief took a closure that was counted as surplus
-  stop_asked = 8,    ///< the run of this strand was stopped
-  watched = 16,      ///< somebody wants to know whether the owner still looks (watchdog.hpp)
-  apart_asked = 32,  ///< tasks must not run inside fork any more (inlining.hpp)
+  thief_inside = 1,       ///< a thief is in, or coming in: wait until it has left
+  hungry = 2,             ///< a thief found nothing: make stealable closures
+  took = 4,               ///< a thief took a closure that was counted as surplus
+  stop_asked = 8,         ///< the run of this strand was stopped
+  watched = 16,           ///< somebody wants to know whether the owner still looks (watchdog.hpp)
+  inlining_changed = 32,  ///< tasks may not run inside fork any more, or may again (inlining.hpp)
 };
 
 /// idle: in the pool. running: a worker executes it. waiting: it needs a stolen closure to end first.
@@ -47,9 +47,9 @@ struct wait_reason {
   graph* large = nullptr;     ///< something ready in this, the graph of its innermost frame
 };
 
-/// Whether no task of this process may run inside fork: set once, by the first body that may wait for
-/// another.
-WEFT_PER_PROCESS inline base::atomic<bool> forks_apart{false};
+/// While this is not zero, no task of this process runs inside fork: how many handles may make a body wait
+/// for another one (inlining.hpp).
+WEFT_PER_PROCESS inline base::atomic<std::uint32_t> inlining_disablers{0};
 
 /// Stronger than [[likely]], which loses against the compiler's belief that recursive calls are rare.
 WEFT_ALWAYS_INLINE bool likely(bool b) noexcept { return __builtin_expect_with_probability(b, 1, 0.99999); }

@@ -4,7 +4,7 @@
 
 #include <weft/base/lock.hpp>
 #include <weft/context/fiber.hpp>
-#include <weft/context/stack_pool.hpp>
+#include <weft/context/stack_source.hpp>
 
 #include <memory>
 #include <mutex>
@@ -25,7 +25,7 @@ class context_pool {
  public:
   using entry = void (*)(void*) noexcept;
 
-  context_pool(std::size_t stack_size, entry loop) : stacks_(stack_size, 0), loop_(loop) {}
+  context_pool(std::size_t stack_size, entry loop) : stacks_(stack_size), loop_(loop) {}
   context_pool(const context_pool&) = delete;
   context_pool& operator=(const context_pool&) = delete;
   /// *Requires*: every context came back.
@@ -84,7 +84,7 @@ class context_pool {
   context_slot* free_ = nullptr;
   std::size_t idle_ = 0;
   base::atomic<std::size_t> made_{0};
-  context::stack_pool stacks_;
+  context::stack_source stacks_;
   entry loop_;
 };
 

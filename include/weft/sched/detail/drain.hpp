@@ -28,6 +28,9 @@ graph_outcome run_promoted(strand& s, frame& f, bool as_data);
 /// promoted.
 bool comes_before_graph(strand& s, const frame& f, const closure& c) noexcept;
 
+/// Lets tasks run inside fork as deep as the strand's stack allows, or not at all (worker_loop.hpp).
+void set_inline_limit(strand& s) noexcept;
+
 void resume_recorded(strand& s) noexcept;  // recording.hpp
 void count_dropped(strand& s) noexcept;    // worker.hpp
 void count_inlined(strand& s) noexcept;    // worker.hpp
@@ -48,7 +51,7 @@ WEFT_COLD inline bool attend(strand& s) noexcept {
     wait.wait();
   }
   // All bits are cleared before `stopped` is read, so that a stop in between leaves one of the two.
-  const std::uint8_t noted = bits & (hungry | took | stop_asked | watched | apart_asked);
+  const std::uint8_t noted = bits & (hungry | took | stop_asked | watched | inlining_changed);
   if (noted != 0) s.attention.fetch_and(static_cast<std::uint8_t>(~noted), memory_order_acq_rel);
   // Acquire pairs with stop(). A bit left over from an earlier run of this strand is not set again.
   const bool stopped = s.run.load(memory_order_relaxed)->stopped.load(memory_order_acquire);
@@ -59,7 +62,7 @@ WEFT_COLD inline bool attend(strand& s) noexcept {
     s.surplus = s.surplus > n ? s.surplus - n : 0;
   }
   if ((bits & hungry) != 0) s.surplus = 0;
-  if ((bits & apart_asked) != 0) s.inline_limit = no_inlining;
+  if ((bits & inlining_changed) != 0) set_inline_limit(s);
   if (stopped || s.surplus < s.wanted_surplus || s.inline_limit == no_inlining) s.limit = no_inlining;
   return stopped;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/sched/detail/graph_owner.hpp>
+#include <weft/sched/steal_entry.hpp>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -54,26 +55,20 @@ inline strand* worker::steal_from_waiting(worker& victim) {
   });
 }
 
-/// The thief's half of the entry where the owner has not answered. *Returns*: whether the thief is alone
-/// inside.
-inline bool worker::fence_for(strand& s, std::uint32_t visit) noexcept {
-  using namespace base;
+/// Orders the thief itself where the owner has not answered. *Returns*: whether it is alone inside.
+inline bool worker::fence_for(steal_entry& entry) noexcept {
   constexpr int patience = 4096;
   constexpr std::chrono::milliseconds again(1);
   count(counter::barriers);
-  const fenced how = heavy_fence();
-  if (how == fenced::by_kernel) [[likely]]
+  const base::fenced how = base::heavy_fence();
+  if (how == base::fenced::by_kernel) [[likely]]
     return true;
   count(counter::barriers_refused);
-  if (how == fenced::by_pages) return true;
+  if (how == base::fenced::by_pages) return true;
   // Nothing but the owner's answer is left. Where that takes long, nobody would wake this thief when it
   // comes.
   look_again_at(deadline::clock::now() + again);
-  for (int i = 0; i < patience; ++i) {
-    if (s.answer.load(memory_order_acquire) == visit) return true;  // pairs with the release in attend
-    pause();
-  }
-  return false;
+  return entry.wait(patience);
 }
 
 /// Enters a strand that is executed: asks its owner to stand still, or orders itself behind a heavy fence.
@@ -90,26 +85,14 @@ inline strand* worker::steal_from_running(strand& s) {
   strand* got = nullptr;
   if (s.status.load(memory_order_relaxed) == strand_status::running) {  // ordered by the door
     count(counter::steal_attempts);
-    // The bit comes first, then the number: see attend. Sequentially consistent for the fenced variant of
-    // owner_store.
-    s.attention.fetch_or(thief_inside, memory_order_seq_cst);
-    const std::uint32_t visit =
-        s.entry.load(memory_order_relaxed) + 1;  // only thieves write it, behind the door
-    s.entry.store(visit, memory_order_release);
-    bool answered = false;
-    for (int i = 0; i < WEFT_ANSWER_LOOKS && !answered; ++i) {
-      answered = s.answer.load(memory_order_acquire) == visit;  // pairs with the release in attend
-      if (!answered) pause();
-    }
-    if (!answered) answered = fence_for(s, visit);
-    if (answered) got = take_from(s);
+    steal_entry entry(s);
+    if (entry.answered() || fence_for(entry)) got = take_from(s);
     const bool counted =
         got != nullptr && got->drawn_from == nullptr && got->root.current.load(memory_order_relaxed)->counted;
     if (counted) s.taken.fetch_add(1, memory_order_relaxed);  // ordered by attention
     // Release pairs with the acquire in attend and look: the owner sees what was taken.
     if (got == nullptr) s.attention.fetch_or(hungry, memory_order_release);
     if (counted) s.attention.fetch_or(took, memory_order_release);
-    s.attention.fetch_and(static_cast<std::uint8_t>(~thief_inside), memory_order_release);
   }
   s.door.unlock();
   return got;

@@ -13,6 +13,7 @@
 namespace weft::inline WEFT_ABI::sched {
 
 class engine;
+class steal_entry;
 
 /// Who may touch it when:
 ///  1. `running` is written by the worker; thieves read it, then check strand::status under strand::door.
@@ -95,7 +96,7 @@ class worker {
   strand* steal_from_running(strand& s);
   strand* steal_from_waiting(worker& victim);
   bool enter_door(strand& s) noexcept;
-  bool fence_for(strand& s, std::uint32_t visit) noexcept;
+  bool fence_for(steal_entry& entry) noexcept;
   strand* take_from(strand& s) noexcept;
   strand* spare() noexcept;
   void announce_hunger() noexcept;

@@ -52,6 +52,13 @@ inline void worker::loop_on_context(void*) noexcept {
   }
 }
 
+inline void set_inline_limit(strand& s) noexcept {
+  // Acquire pairs with ~inlining_disabled. A beginning that this misses has set the strand's bit since
+  // join_run.
+  const bool disabled = inlining_disablers.load(base::memory_order_acquire) != 0;
+  s.inline_limit = disabled || !s.executor->home().options.inlining ? no_inlining : s.stack_limit;
+}
+
 /// Executes until the strand ends or waits. `this` may be another worker than the caller's when it returns.
 inline void worker::execute(strand& s) {
   if (s.suspended != nullptr) {  // continue its body on its own stack and leave this one
@@ -60,9 +67,7 @@ inline void worker::execute(strand& s) {
     return;
   }
   s.stack_limit = active_->inline_limit;
-  // Relaxed: join_run has acquired it, or the strand has the bit (inlining.hpp).
-  const bool apart = !home_->options.inlining || forks_apart.load(base::memory_order_relaxed);
-  s.inline_limit = apart ? no_inlining : s.stack_limit;
+  set_inline_limit(s);
   bool ended = true;
   if (!s.started) {
     s.started = true;
