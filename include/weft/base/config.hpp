@@ -11,6 +11,24 @@
 /// Out of line, but not cold: paths taken often that would bloat every fork site.
 #define WEFT_NOINLINE [[gnu::noinline]]
 
+/// On functions that a program which defines WEFT_COMPILED finds in the library weft::compiled, and every
+/// other program in headers. `definitions.hpp` of a room includes their definitions where they belong.
+#ifndef WEFT_COMPILED
+#define WEFT_COMPILED 0
+#elif WEFT_COMPILED + 0 == 0
+#undef WEFT_COMPILED
+#define WEFT_COMPILED 1
+#endif
+#if WEFT_COMPILED
+#define WEFT_FUNCTION
+#else
+#define WEFT_FUNCTION inline
+#endif
+/// Whether this translation unit has the definitions: the one that makes weft::compiled defines it.
+#ifndef WEFT_DEFINITIONS
+#define WEFT_DEFINITIONS !WEFT_COMPILED
+#endif
+
 /// On state of which a process has one, in however many modules (program, shared libraries) weft's headers
 /// were compiled: -fvisibility=hidden would give each module its own. `used` puts it into every module, so
 /// that two modules share either all such state or none (context/README.md, "Modules").

@@ -2,7 +2,8 @@
 // Several strands that do one task's work together, as many as there are workers who have nothing else to do.
 #pragma once
 
-#include <weft/sched/scheduler.hpp>
+#include <weft/sched/sync.hpp>
+#include <weft/task/signal.hpp>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -20,75 +21,21 @@ class crew {
 
   /// *Requires*: called in a task; `options` live as long. `what` says to people what is waited for.
   /// *Throws*: std::bad_alloc, std::system_error.
-  crew(strand& founder, function work, void* of, const task_options& options, const char* what)
-      : founder_(founder),
-        engine_(founder.executor->home()),
-        work_(work),
-        of_(of),
-        options_(options),
-        meanwhile_(&engine_.contexts.take()) {
-    all_left_.waiter = &founder;
-    all_left_.home = &engine_;
-    all_left_.what = what;
-  }
+  crew(strand& founder, function work, void* of, const task_options& options, const char* what);
   crew(const crew&) = delete;
   crew& operator=(const crew&) = delete;
-  ~crew() {
-    if (meanwhile_ != nullptr) engine_.contexts.put(*meanwhile_);
-  }
-
-  engine& home() const noexcept { return engine_; }
+  ~crew();
 
   /// Sends for one more. *Returns*: whether one will come; there may be no memory for it. *Requires*: called
   /// by the founder or a member.
-  bool call() noexcept {
-    strand* s = nullptr;
-    try {
-      s = &engine_.take_strand();
-      s->root.current.store(::new (s->closures.allocate(sizeof(errand))) errand(*this),
-                            base::memory_order_relaxed);  // published by submit
-    } catch (const std::bad_alloc&) {
-      if (s != nullptr) engine_.put_strand(*s);
-      return false;
-    }
-    s->victim = nullptr;
-    s->at_end = &leave;
-    s->end_of = this;
-    members_.fetch_add(1, base::memory_order_relaxed);  // the caller is counted, so it is not zero
-    engine::join_run(*s, *founder_.run.load(base::memory_order_relaxed));  // constant while the task runs
-    engine_.submit(*s);
-    return true;
-  }
+  bool call() noexcept;
 
   /// Waits until all have left, to which the founder belongs. *Suspends*: yes.
-  void wait() noexcept {
-    // Acquire pairs with leave.
-    if (members_.fetch_sub(1, base::memory_order_acq_rel) != 1)
-      founder_.executor->await_signal(founder_, all_left_, *std::exchange(meanwhile_, nullptr));
-  }
-
-  /// A member has ended. *Returns*: the signal to be set, if it was the last.
-  static signal* leave(strand& s) noexcept {
-    crew& c = *static_cast<crew*>(s.end_of);
-    s.thrown.reset();  // only cancellation, which the founder sees, too
-    // Release publishes what the member did to the founder; acquire lets the last one pass that on.
-    return c.members_.fetch_sub(1, base::memory_order_acq_rel) == 1 ? &c.all_left_ : nullptr;
-  }
+  void wait() noexcept;
 
  private:
-  struct errand final : closure {
-    explicit errand(crew& c) noexcept : closure(what), of(c) {}
-    static void run(closure& c) {
-      const crew& whole = static_cast<errand&>(c).of;
-      whole.work_(whole.of_);
-    }
-    static const task_options& options_of(const closure& c) noexcept {
-      return static_cast<const errand&>(c).of.options_;
-    }
-    static constexpr descriptor what{&run, [](closure&) noexcept {}, nullptr, 0, &options_of};
-
-    crew& of;
-  };
+  struct errand;
+  static signal* leave_(strand& s) noexcept;
 
   strand& founder_;
   engine& engine_;

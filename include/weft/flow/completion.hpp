@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/base/error.hpp>
+#include <weft/blocking/definitions.hpp>
 #include <weft/blocking/external_event.hpp>
 
 #include <utility>
@@ -61,7 +62,7 @@ struct held_task {
     // Where tasks run apart, the closure here is that of the run.
     if (!WEFT_RACES && (c == nullptr || !c->what->options(*c).event))
       base::fail("this_task::hold() needs a task that was forked with the option event");
-    return completion(s.executor->home(), s, sched::begin_external(s));
+    return completion(sched::home_of(s), s, sched::begin_external(s));
   }
 };
 

@@ -5,7 +5,8 @@
 #include <weft/base/error.hpp>
 #include <weft/flow/detail/checked.hpp>
 #include <weft/flow/detail/task.hpp>
-#include <weft/sched/scheduler.hpp>
+#include <weft/sched/definitions.hpp>
+#include <weft/sched/sync.hpp>
 
 #include <optional>
 #include <tuple>

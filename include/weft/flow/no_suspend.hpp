@@ -2,7 +2,8 @@
 // A scope in which a task must not wait, since it holds something that belongs to its kernel thread.
 #pragma once
 
-#include <weft/sched/scheduler.hpp>
+#include <weft/sched/definitions.hpp>
+#include <weft/sched/sync.hpp>
 
 #include <source_location>
 

@@ -4,6 +4,7 @@
 
 #include <weft/flow/fork.hpp>
 #include <weft/flow/shared.hpp>
+#include <weft/sched/definitions.hpp>
 #include <weft/sched/recorded_scope.hpp>
 
 #include <utility>
@@ -41,7 +42,7 @@ class recorded {
   }
 
  private:
-  shared<sched::record> record_;
+  shared<sched::record_owner> record_;
 };
 
 }  // namespace weft::inline WEFT_ABI

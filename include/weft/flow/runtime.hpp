@@ -3,10 +3,9 @@
 #pragma once
 
 #include <weft/flow/fork.hpp>
-#include <weft/inspect/watchdog.hpp>
-#include <weft/sched/checked_options.hpp>
+#include <weft/inspect/definitions.hpp>
+#include <weft/inspect/runtime_state.hpp>
 #include <weft/sched/run.hpp>
-#include <weft/system/forked_process.hpp>
 
 #include <optional>
 #include <string>
@@ -25,20 +24,12 @@ class runtime {
   /// Starts the workers. *Effects*: WEFT_* environment variables override `options`.
   /// *Throws*: weft::option_error naming the member or variable; std::system_error, std::bad_alloc; nothing
   /// is left.
-  explicit runtime(const runtime_options& options = {})
-      : engine_(std::make_unique<sched::engine>(sched::checked_options(options))),
-        living_(*engine_, &sched::dump_living) {
-    if (engine_->options.stall.count() != 0) watch_ = std::make_unique<sched::stall_watch>(*engine_);
-  }
+  explicit runtime(const runtime_options& options = {}) : state_(options) {}
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
   /// *Requires*: no run is going on. In a forked child, where the workers do not exist, it only lets go of
   /// them.
-  ~runtime() {
-    if (born_.in_this_process()) return;
-    static_cast<void>(watch_.release());
-    static_cast<void>(engine_.release());  // its locks may be held by threads that do not exist here
-  }
+  ~runtime() = default;
 
   /// Runs `f` with the arguments as a task (as fork does) and returns when it and everything below it has
   /// ended. In a task, with rights on objects, it waits for the task's children first, as sync does.
@@ -58,25 +49,15 @@ class runtime {
   }
 
   /// The number of workers.
-  unsigned workers() const noexcept { return engine_->options.workers; }
+  unsigned workers() const noexcept { return state_.workers(); }
   /// What has happened so far. *Cost*: reads every worker's counters and every stack's extent.
-  weft::counters counters() const {
-    weft::counters sum;
-    for (const auto& w : engine_->workers) w->counters().add_to(sum);
-    sum.contexts = engine_->contexts.count();
-    sum.stack_high_water = engine_->contexts.high_water();
-    return sum;
-  }
+  weft::counters counters() const { return state_.counters(); }
 
   /// What its workers execute and what its waiting tasks wait for, in words; and the cycle, if tasks wait for
   /// each other. For people, who look for the reason of a standstill: the text may change with the version.
   /// *Throws*: std::bad_alloc. *Suspends*: no. *Cost*: visits every task stack in use, of all runtimes;
   /// owners stand still for a microsecond. *Thread safety*: any thread, also inside a task.
-  std::string describe() const {
-    if (!born_.in_this_process())
-      return "this runtime was made before fork(); its workers do not exist here\n";
-    return sched::describe(*engine_);
-  }
+  std::string describe() const { return state_.describe(); }
 
  private:
   template <std::size_t... I, class F, class... A>
@@ -132,17 +113,12 @@ class runtime {
 
   template <class Closure, class F, class... Kept>
   void start_and_wait_(const run_options& options, F&& f, Kept&&... kept) {
-    if (!born_.in_this_process())
-      throw error("weft: this runtime was made before fork(); its workers do not exist in the child process");
-    sched::run_call call(*engine_);
+    sched::run_call call(state_.home());
     void* const place = call.memory().allocate(sizeof(Closure), alignof(Closure));
     call.execute(*::new (place) Closure(std::forward<F>(f), {}, nullptr, std::move(kept)...), options.stop);
   }
 
-  sched::forked_process born_;
-  std::unique_ptr<sched::engine> engine_;
-  sched::living_engine living_;
-  std::unique_ptr<sched::stall_watch> watch_;
+  sched::runtime_state state_;
 };
 
 }  // namespace weft::inline WEFT_ABI

@@ -2,7 +2,9 @@
 // What a running task may ask about itself and its run.
 #pragma once
 
-#include <weft/sched/scheduler.hpp>
+#include <weft/sched/definitions.hpp>
+#include <weft/sched/sync.hpp>
+#include <weft/task/run_state.hpp>
 
 #include <stop_token>
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-// A call whose forks are recorded, or are to be replayed; and the mark of that in the frame.
+// How a call adds to a record, or is compared with it; and the mark of that in the frame.
 #pragma once
 
 #include <weft/base/contract.hpp>
 #include <weft/graph/record.hpp>
+#include <weft/task/recorded_call.hpp>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -33,60 +34,51 @@ struct record_marker final : closure {
       .marker = true};
 };
 
-/// What a body knows while it calls a function for a record. *Thread safety*: the strand's owner.
-struct recorded_call {
-  record* of = nullptr;
-  std::uint32_t next = 0;  ///< how many tasks it has forked
-  bool recording = false;  ///< else it is to be replayed
-  bool broken = false;     ///< not all forks are known
-
-  /// Notes a closure that is about to be linked.
-  WEFT_COLD void note(closure& c) noexcept {
-    if (broken) return;
-    try {
-      if (recording) {
-        of->add(c);
-      } else {
 #if WEFT_CHECKED
-        compare(c);
+/// Stops the program if the next task is not that of the record.
+WEFT_FUNCTION void recorded_call::compare_(closure& c) const {
+  const char* const name = c.what->options(c).name;
+  if (next >= of->size())
+    base::fail("a recorded graph has changed: '%s' is one more task than the %u that were recorded", name,
+               unsigned(of->size()));
+  if (!of->same_kind(next, c))
+    base::fail(
+        "a recorded graph has changed: task %u, '%s', has another function or other kinds of "
+        "arguments than recorded",
+        unsigned(next), name);
+  if (!of->same(next, c))
+    base::fail("a recorded graph has changed: task %u, '%s', has rights on other objects than recorded",
+               unsigned(next), name);
+}
 #endif
-      }
-    } catch (...) {
-      broken = true;
-    }
-    ++next;
-  }
-  /// The function has returned. *Throws*: std::bad_alloc.
-  void end() {
-    if (broken) return;
+
+WEFT_COLD WEFT_FUNCTION void recorded_call::note(closure& c) noexcept {
+  if (broken) return;
+  try {
     if (recording) {
-      of->complete();
-      recording = false;
+      of->add(c);
+    } else {
+#if WEFT_CHECKED
+      compare_(c);
+#endif
     }
-#if WEFT_CHECKED
-    if (next != of->size())
-      base::fail("a recorded graph has changed: %u tasks instead of the %u that were recorded",
-                 unsigned(next), unsigned(of->size()));
-#endif
+  } catch (...) {
+    broken = true;
   }
+  ++next;
+}
 
- private:
-#if WEFT_CHECKED
-  void compare(closure& c) const {
-    const char* const name = c.what->options(c).name;
-    if (next >= of->size())
-      base::fail("a recorded graph has changed: '%s' is one more task than the %u that were recorded", name,
-                 unsigned(of->size()));
-    if (!of->same_kind(next, c))
-      base::fail(
-          "a recorded graph has changed: task %u, '%s', has another function or other kinds of "
-          "arguments than recorded",
-          unsigned(next), name);
-    if (!of->same(next, c))
-      base::fail("a recorded graph has changed: task %u, '%s', has rights on other objects than recorded",
-                 unsigned(next), name);
+WEFT_FUNCTION void recorded_call::end() {
+  if (broken) return;
+  if (recording) {
+    of->complete();
+    recording = false;
   }
+#if WEFT_CHECKED
+  if (next != of->size())
+    base::fail("a recorded graph has changed: %u tasks instead of the %u that were recorded", unsigned(next),
+               unsigned(of->size()));
 #endif
-};
+}
 
 }  // namespace weft::inline WEFT_ABI::sched

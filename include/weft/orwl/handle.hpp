@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/orwl/location.hpp>
+#include <weft/sched/definitions.hpp>
 #include <weft/sched/inlining.hpp>
 
 #include <exception>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The scheduler as the rooms above it use it: the functions they call, each with its definition.
+// The whole scheduler, for the definitions of rooms above; what these declare needs less.
 #pragma once
 
 #include <weft/sched/detail/fork.hpp>

@@ -2,6 +2,7 @@
 // Tiles of a rectangle that are done in wavefront order: each after its neighbours above and to the left.
 #pragma once
 
+#include <weft/blocking/definitions.hpp>
 #include <weft/blocking/ready_queue.hpp>
 #include <weft/flow/runtime.hpp>
 

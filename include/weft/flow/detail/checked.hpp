@@ -3,7 +3,7 @@
 #pragma once
 
 #include <weft/flow/fwd.hpp>
-#include <weft/sched/scheduler.hpp>
+#include <weft/sched/sync.hpp>
 
 #include <algorithm>
 #include <functional>

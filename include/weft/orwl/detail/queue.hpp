@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/base/error.hpp>
+#include <weft/blocking/definitions.hpp>
 #include <weft/blocking/wait.hpp>
 
 #include <mutex>

@@ -2,6 +2,7 @@
 // One run of an overlay: recurrent tasks take their turns as soon as their last request is granted.
 #pragma once
 
+#include <weft/blocking/definitions.hpp>
 #include <weft/blocking/ready_queue.hpp>
 #include <weft/orwl/detail/order.hpp>
 #include <weft/orwl/location.hpp>

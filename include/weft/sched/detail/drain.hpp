@@ -2,9 +2,7 @@
 // What the owner of a strand does: executing frames in reference order, failing, waiting.
 #pragma once
 
-#include <weft/base/error.hpp>
-#include <weft/sched/detail/append.hpp>
-#include <weft/task/current.hpp>
+#include <weft/sched/sync.hpp>
 #include <weft/task/run_state.hpp>
 
 namespace weft::inline WEFT_ABI::sched {
@@ -32,14 +30,16 @@ bool comes_before_graph(strand& s, const frame& f, const closure& c) noexcept;
 void set_inline_limit(strand& s) noexcept;
 
 void resume_recorded(strand& s) noexcept;  // recording.hpp
-void count_dropped(strand& s) noexcept;    // worker.hpp
-void count_inlined(strand& s) noexcept;    // worker.hpp
-void count_capped(strand& s) noexcept;     // worker.hpp
-void count_division(strand& s) noexcept;   // worker.hpp
+void count_dropped(strand& s) noexcept;    // wait.hpp
+void count_capped(strand& s) noexcept;     // wait.hpp
 
-/// The owner's answer to attention bits: lets a thief finish, takes note of what thieves report.
-/// *Returns*: whether the run of this strand is stopped.
-WEFT_COLD inline bool attend(strand& s) noexcept {
+/// Tells sleeping workers that the strand may have something to steal (wait.hpp); `certain`: that it has.
+void offer(strand& s, bool certain) noexcept;
+
+/// Whether somebody sleeps who could be told (wait.hpp).
+bool sleepers_near(const strand& s) noexcept;
+
+WEFT_COLD WEFT_FUNCTION bool attend(strand& s) noexcept {
   using namespace base;
   std::uint8_t bits =
       s.attention.load(memory_order_acquire);  // pairs with the thief's release when it leaves
@@ -67,21 +67,12 @@ WEFT_COLD inline bool attend(strand& s) noexcept {
   return stopped;
 }
 
-/// The owner's look (strand, rule 4): after claiming a closure, after popping a frame.
-WEFT_ALWAYS_INLINE bool look(strand& s) noexcept {
-  if (base::owner_load(s.attention) != 0) [[unlikely]]
-    return attend(s);
-  return false;
-}
-
-/// Whether whatever the running body forks now is dropped: behind an exception, or in a stopped run.
-WEFT_COLD inline bool drops_forks(const strand& s) noexcept {
+WEFT_COLD WEFT_FUNCTION bool drops_forks(const strand& s) noexcept {
   // Relaxed: constant while the body runs. Acquire pairs with engine::stop.
   return failing(s) || s.run.load(base::memory_order_relaxed)->stopped.load(base::memory_order_acquire);
 }
 
-/// The exception of a stopped run, or std::bad_alloc if there is no memory for it.
-WEFT_COLD inline std::exception_ptr cancellation() noexcept {
+WEFT_COLD WEFT_FUNCTION std::exception_ptr cancellation() noexcept {
   try {
     throw cancelled();
   } catch (...) {
@@ -274,9 +265,7 @@ inline bool drain(strand& s, frame* floor, bool as_data) {
   }
 }
 
-/// The name of the running task: of the innermost that has options, if it runs inside fork. Null outside
-/// tasks.
-inline const char* current_task_name() noexcept {
+WEFT_FUNCTION const char* current_task_name() noexcept {
   const strand& s = current();
   if (is_outside(s) || s.floor == nullptr) return nullptr;
   if (s.inline_name != nullptr) return s.inline_name;
@@ -284,9 +273,7 @@ inline const char* current_task_name() noexcept {
   return c != nullptr ? c->what->options(*c).name : nullptr;
 }
 
-/// Runs the children of the running body to their end. What they throw is left in `thrown`. Nothing is
-/// pending then, but for the exception that cancels a weak body.
-inline void drain_children(strand& s) {
+WEFT_FUNCTION void drain_children(strand& s) {
   frame* const floor = s.floor;
   const char* const name = s.inline_name;
   const leftovers::body left = s.left.put_aside();
@@ -302,8 +289,7 @@ inline void drain_children(strand& s) {
     begin_weak_anew(s);
 }
 
-/// Waits for all children of the running body. *Throws*: the first exception in reference order; cancelled.
-WEFT_NOINLINE inline void sync(strand& s) {
+WEFT_NOINLINE WEFT_FUNCTION void sync(strand& s) {
   if (is_outside(s))
     fail_outside("sync() was called outside a task; only a running task has children to wait for");
   check_nothing_held(s, &current_task_name, "calls sync()");

@@ -86,7 +86,7 @@ class engine {
 
   /// Makes the strand part of a run. *Requires*: it is idle.
   static void join_run(strand& s, run_state& run) noexcept {
-    s.attention.exchange(0, base::memory_order_acq_rel);  // acquire pairs with begin
+    s.attention.exchange(0, base::memory_order_acq_rel);  // acquire pairs with begin_
     // Sequentially consistent, with stop(): either this sees the flag, or stop sees the strand's run.
     s.run.store(&run, base::memory_order_seq_cst);
     if (run.stopped.load(base::memory_order_seq_cst))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What becomes of a fork that is not run at once: deferred, run after all, or dropped.
+// The slow parts of a fork: deferring, making room, keeping an exception at its place.
 #pragma once
 
 #include <weft/sched/detail/recording.hpp>
@@ -8,23 +8,70 @@
 
 namespace weft::inline WEFT_ABI::sched {
 
-/// What a body keeps while a task with objects and a name of its own runs inside fork.
-struct interruption {
-  object_mark objects;
-  leftovers::body left;
-  const char* name = nullptr;
-};
+/// Whether a closure about to be linked would be ready, judged by its own frame; long frames are not
+/// searched.
+inline bool seems_ready(const frame& f, const closure& c) noexcept {
+  constexpr unsigned enough = 8;
+  unsigned seen = 0;
+  if (c.what->part) return true;
+  if (!c.what->plain) return f.first.load(base::memory_order_relaxed) == nullptr;
+  // Relaxed: the owner reads links that it wrote itself.
+  for (const closure* e = f.first.load(base::memory_order_relaxed); e != nullptr && seen < enough;
+       e = e->next.load(base::memory_order_relaxed), ++seen) {
+    if (!e->what->plain) return false;
+    for (unsigned i = 0; i < c.what->objects; ++i)
+      for (unsigned j = 0; j < e->what->objects; ++j)
+        if (c.objects()[i] == e->object(j) && conflict(e->what->modes[j], c.what->modes[i])) return false;
+  }
+  return true;
+}
 
-/// Begins such a task.
-WEFT_NOINLINE inline void interrupt(strand& s, interruption& i) noexcept {
+WEFT_NOINLINE WEFT_FUNCTION void defer(strand& s, closure& c) noexcept {
+  frame& f = *s.top;
+  if (s.recorded != nullptr) [[unlikely]]
+    s.recorded->note(c);
+  // A body counts more than is wanted, or the claim of its first child would bring deferral back; far beyond
+  // that the search for readiness is wasted.
+  if (s.surplus < 4 * s.wanted_surplus && !c.local && seems_ready(f, c)) {
+    c.counted = true;
+    ++s.surplus;
+  }
+  link(f, c);
+  ++s.live;
+  if (sleepers_near(s)) [[unlikely]] {
+    s.quiet_tasks = s.quiet_length = 0;
+    offer(s, c.counted);
+  }
+}
+
+WEFT_COLD WEFT_FUNCTION void raise(strand& s, std::exception_ptr e) noexcept {
+  static constexpr task_options defaults{};
+  static constexpr descriptor nothing{
+      nullptr, nullptr, nullptr, 0, [](const closure&) noexcept -> const task_options& { return defaults; }};
+  if (failing(s)) return;  // an earlier exception is already there
+  const auto allocate = [&s](std::size_t size) {
+    void* const place = s.closures.allocate_last_resort(size);
+    if (place == nullptr) base::fail("no memory left to keep an exception in");
+    return place;
+  };
+  if (!s.pending()) open_frame(s, allocate(sizeof(frame)));
+  frame* const f = s.top;
+  void* const place = allocate(sizeof(closure));
+  auto* c = ::new (place) closure(nothing);
+  c->set_failure(std::move(e));
+  c->state.store(closure_state::failed, base::memory_order_relaxed);  // published by link
+  link(*f, *c);
+  f->failing = true;
+}
+
+WEFT_NOINLINE WEFT_FUNCTION void interrupt(strand& s, interruption& i) noexcept {
   i.objects = s.mark();
   i.left = s.left.put_aside(s.cleanups);
   i.name = s.inline_name;
   s.restore_limit();
 }
 
-/// Ends it. If it has left children, what else it has left falls to the body around it.
-WEFT_NOINLINE inline void go_on(strand& s, const interruption& i) noexcept {
+WEFT_NOINLINE WEFT_FUNCTION void go_on(strand& s, const interruption& i) noexcept {
   s.inline_name = i.name;
   if (s.pending()) {
     s.left.inherit(i.left);
@@ -35,9 +82,7 @@ WEFT_NOINLINE inline void go_on(strand& s, const interruption& i) noexcept {
   }
 }
 
-/// Makes room for a closure where the cap on live ones is reached: runs those that the body has forked so
-/// far. What they throw stays at this place of the reference order.
-WEFT_COLD inline void make_room(strand& s) {
+WEFT_COLD WEFT_FUNCTION void make_room(strand& s) {
   if (!s.pending()) return;  // the live ones belong to bodies below: nesting goes on
   // Deep in the stack only for a body that has forked very many, or a chain of bodies that each fork a few
   // would need a stack as long as itself.
@@ -52,11 +97,7 @@ WEFT_COLD inline void make_room(strand& s) {
   if (s.recorded != nullptr) resume_recorded(s);
 }
 
-/// What becomes of a task that is being forked.
-enum class verdict : std::uint8_t { run_now, defer, drop };
-
-/// The rare cases of judge_fork.
-WEFT_COLD inline verdict judge_rare_fork(strand& s) noexcept {
+WEFT_COLD WEFT_FUNCTION verdict judge_rare_fork(strand& s) noexcept {
   if (is_outside(s)) fail_outside("fork() was called outside a task; pass the first task to runtime::run");
   if (attend(s) || failing(s)) {
     if (s.recorded != nullptr) s.recorded->broken = true;
@@ -64,35 +105,6 @@ WEFT_COLD inline verdict judge_rare_fork(strand& s) noexcept {
     return verdict::drop;
   }
   return s.pending() ? verdict::defer : verdict::run_now;
-}
-
-/// Decides where the fast path does not. Contract violation outside tasks.
-WEFT_ALWAYS_INLINE verdict judge_fork(strand& s) noexcept {
-  // `outside` has an attention bit set for ever.
-  if (base::owner_load(s.attention) != 0) [[unlikely]] {
-    const verdict v = judge_rare_fork(s);
-    if (v != verdict::run_now) return v;
-  }
-  if (s.live >= s.cap) [[unlikely]]
-    make_room(s);
-  if (s.pending()) return s.top->failing ? judge_rare_fork(s) : verdict::defer;
-  if (s.surplus < s.wanted_surplus || context::stack_pointer() <= s.inline_limit) return verdict::defer;
-  s.restore_limit();
-  return verdict::run_now;
-}
-
-/// Whether a fork that is not run at once only has to make a closure of `size` bytes in the current block.
-WEFT_ALWAYS_INLINE bool defers_simply(const strand& s, std::size_t size) noexcept {
-  if (base::owner_load(s.attention) != 0 || s.wanted_surplus != 0 || s.live >= s.cap ||
-      !s.closures.fits(size + sizeof(frame)))
-    return false;
-  if (WEFT_CHECKED && s.recorded != nullptr) return false;
-  return s.pending() ? !s.top->failing : context::stack_pointer() <= s.inline_limit;
-}
-
-/// Whether a task without a claim on any value may start at once: stack is left, and nothing was stopped.
-inline bool may_start_weak(strand& s) noexcept {
-  return !is_outside(s) && context::stack_pointer() > s.stack_limit && !failing(s) && !look(s);
 }
 
 }  // namespace weft::inline WEFT_ABI::sched

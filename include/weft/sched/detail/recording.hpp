@@ -2,6 +2,7 @@
 // Calling a function for a record: its forks are deferred behind a marker, and noted.
 #pragma once
 
+#include <weft/graph/recorded_call.hpp>
 #include <weft/sched/detail/drain.hpp>
 
 namespace weft::inline WEFT_ABI::sched {

@@ -118,8 +118,7 @@ inline void worker::await_signal(strand& s, signal& g, context_slot& meanwhile) 
   context::races::show_accesses();
 }
 
-/// Sets a signal; whoever waits for it goes on. *Thread safety*: any thread.
-inline void raise_signal(signal& g) noexcept {
+WEFT_FUNCTION void raise_signal(signal& g) noexcept {
   // The waiter's engine must not close while the strand is handed back to it.
   engine* const e = g.home;
   if (e != nullptr) e->visitors.fetch_add(1, base::memory_order_relaxed);  // before set, which releases
@@ -158,9 +157,9 @@ WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
   e.bell.notify_one();
 }
 
-inline void count_inlined(strand& s) noexcept { s.executor->count(counter::inlined); }
+WEFT_FUNCTION void count_inlined(strand& s) noexcept { s.executor->count(counter::inlined); }
 inline void count_capped(strand& s) noexcept { s.executor->count(counter::capped); }
-inline void count_division(strand& s) noexcept { s.executor->count(counter::divisions); }
+WEFT_FUNCTION void count_division(strand& s) noexcept { s.executor->count(counter::divisions); }
 inline void count_dropped(strand& s) noexcept { s.executor->count(counter::dropped); }
 
 }  // namespace weft::inline WEFT_ABI::sched

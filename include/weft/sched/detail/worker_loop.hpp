@@ -53,7 +53,7 @@ inline void worker::loop_on_context(void*) noexcept {
 }
 
 inline void set_inline_limit(strand& s) noexcept {
-  // Acquire pairs with ~inlining_disabled. A beginning that this misses has set the strand's bit since
+  // Acquire pairs with end_. A beginning that this misses has set the strand's bit since
   // join_run.
   const bool disabled = inlining_disablers.load(base::memory_order_acquire) != 0;
   s.inline_limit = disabled || !s.executor->home().options.inlining ? no_inlining : s.stack_limit;

@@ -2,6 +2,7 @@
 // A task that reads a stream: what it waits for, and what it sees.
 #pragma once
 
+#include <weft/blocking/definitions.hpp>
 #include <weft/blocking/external_event.hpp>
 #include <weft/stream/detail/dispatcher.hpp>
 #include <weft/stream/detail/tree.hpp>

@@ -3,6 +3,7 @@
 // it.
 #pragma once
 
+#include <weft/blocking/definitions.hpp>
 #include <weft/blocking/wait.hpp>
 #include <weft/io/failure.hpp>
 #include <weft/stream/detail/layout.hpp>

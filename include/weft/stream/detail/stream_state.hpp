@@ -18,12 +18,12 @@ namespace weft::inline WEFT_ABI::stream {
 /// the rest.
 class core {
  public:
-  core(std::string name, std::unique_ptr<placer> layout, std::size_t block_size, std::size_t budget,
+  core(std::string name, std::unique_ptr<placer> layout, std::size_t block_bytes, std::size_t budget,
        std::string scratch)
       : name_(std::move(name)),
         layout_(std::move(layout)),
         readable_(layout_->readable()),
-        pool_(block_size),
+        pool_(block_bytes),
         lanes_(pool_, *layout_, budget, std::move(scratch)),
         dispatch_(*layout_, lanes_, failure_),
         frontier_(*this, root_, pool_, *layout_, lanes_, dispatch_, failure_) {
@@ -137,7 +137,7 @@ class core {
       const bool accounted = fork_mark::now(s) == n.seen;
       r->event = &sched::awaited_event::begin(s);
       r->strand = &s;
-      r->engine = &s.executor->home();
+      r->engine = &sched::home_of(s);
       if (accounted) n.seen = fork_mark::now(s);
     }
     keeper.needed = false;

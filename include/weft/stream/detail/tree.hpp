@@ -2,6 +2,7 @@
 // The records of a stream: a tree in which every piece of it stands at its place in the reference order.
 #pragma once
 
+#include <weft/blocking/definitions.hpp>
 #include <weft/blocking/fence.hpp>
 #include <weft/stream/detail/gate.hpp>
 #include <weft/stream/detail/memory.hpp>

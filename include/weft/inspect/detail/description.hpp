@@ -2,7 +2,7 @@
 // The description of a runtime in words: workers, running tasks, waiting strands and what each waits for.
 #pragma once
 
-#include <weft/inspect/strand_view.hpp>
+#include <weft/inspect/detail/strand_view.hpp>
 #include <weft/sched/runtime_registry.hpp>
 
 #include <unistd.h>

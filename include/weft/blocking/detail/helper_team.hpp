@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSL-1.0
+// How helpers are sent for, and how the founder waits for them.
+#pragma once
+
+#include <weft/blocking/helper_team.hpp>
+#include <weft/sched/scheduler.hpp>
+
+namespace weft::inline WEFT_ABI::sched {
+
+/// What a helper's strand executes.
+struct crew::errand final : closure {
+  explicit errand(crew& c) noexcept : closure(what), of(c) {}
+  static void run(closure& c) {
+    const crew& whole = static_cast<errand&>(c).of;
+    whole.work_(whole.of_);
+  }
+  static const task_options& options_of(const closure& c) noexcept {
+    return static_cast<const errand&>(c).of.options_;
+  }
+  static constexpr descriptor what{&run, [](closure&) noexcept {}, nullptr, 0, &options_of};
+
+  crew& of;
+};
+
+WEFT_FUNCTION crew::crew(strand& founder, function work, void* of, const task_options& options,
+                         const char* what)
+    : founder_(founder),
+      engine_(founder.executor->home()),
+      work_(work),
+      of_(of),
+      options_(options),
+      meanwhile_(&engine_.contexts.take()) {
+  all_left_.waiter = &founder;
+  all_left_.home = &engine_;
+  all_left_.what = what;
+}
+
+WEFT_FUNCTION crew::~crew() {
+  if (meanwhile_ != nullptr) engine_.contexts.put(*meanwhile_);
+}
+
+WEFT_FUNCTION bool crew::call() noexcept {
+  strand* s = nullptr;
+  try {
+    s = &engine_.take_strand();
+    s->root.current.store(::new (s->closures.allocate(sizeof(errand))) errand(*this),
+                          base::memory_order_relaxed);  // published by submit
+  } catch (const std::bad_alloc&) {
+    if (s != nullptr) engine_.put_strand(*s);
+    return false;
+  }
+  s->victim = nullptr;
+  s->at_end = &leave_;
+  s->end_of = this;
+  members_.fetch_add(1, base::memory_order_relaxed);  // the caller is counted, so it is not zero
+  engine::join_run(*s, *founder_.run.load(base::memory_order_relaxed));  // constant while the task runs
+  engine_.submit(*s);
+  return true;
+}
+
+WEFT_FUNCTION void crew::wait() noexcept {
+  // Acquire pairs with leave_.
+  if (members_.fetch_sub(1, base::memory_order_acq_rel) != 1)
+    founder_.executor->await_signal(founder_, all_left_, *std::exchange(meanwhile_, nullptr));
+}
+
+/// A member has ended. *Returns*: the signal to be set, if it was the last.
+WEFT_FUNCTION signal* crew::leave_(strand& s) noexcept {
+  crew& c = *static_cast<crew*>(s.end_of);
+  s.thrown.reset();  // only cancellation, which the founder sees, too
+  // Release publishes what the member did to the founder; acquire lets the last one pass that on.
+  return c.members_.fetch_sub(1, base::memory_order_acq_rel) == 1 ? &c.all_left_ : nullptr;
+}
+
+}  // namespace weft::inline WEFT_ABI::sched

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSL-1.0
+// How a body leaves its stack until a signal is set.
+#pragma once
+
+#include <weft/blocking/wait.hpp>
+#include <weft/sched/scheduler.hpp>
+
+namespace weft::inline WEFT_ABI::sched {
+
+WEFT_FUNCTION signal_wait::signal_wait(abandonable& a, const char* how) : signal_(a) {
+  strand& s = current();
+  a.reset();
+  a.waiter = nullptr;
+  a.home = nullptr;
+  if (is_outside(s)) return;
+  check_nothing_held(s, &current_task_name, how);
+  meanwhile_ = &s.executor->home().contexts.take();
+  a.waiter = &s;
+  a.home = &s.executor->home();
+  run_ = s.run.load(base::memory_order_relaxed);  // constant while the task runs
+  abandoned_ = !run_->waits.add(a);
+}
+
+WEFT_FUNCTION signal_wait::~signal_wait() {
+  if (run_ == nullptr) return;
+  if (meanwhile_ != nullptr) current().executor->home().contexts.put(*meanwhile_);
+  run_->waits.remove(signal_);
+}
+
+WEFT_FUNCTION void signal_wait::wait() noexcept {
+  if (run_ == nullptr) return signal_.block();
+  if (abandoned_) signal_.give_up(signal_);
+  strand& s = *signal_.waiter;
+  s.executor->await_signal(s, signal_, *std::exchange(meanwhile_, nullptr));
+}
+
+}  // namespace weft::inline WEFT_ABI::sched

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSL-1.0
+// Starting and ending what a runtime consists of.
+#pragma once
+
+#include <weft/inspect/detail/watchdog.hpp>
+#include <weft/inspect/runtime_state.hpp>
+#include <weft/sched/checked_options.hpp>
+
+#include <memory>
+
+namespace weft::inline WEFT_ABI::sched {
+
+struct runtime_state::parts {
+  explicit parts(const runtime_options& options)
+      : home(checked_options(options)), living(home, &dump_living) {
+    if (home.options.stall.count() != 0) watch = std::make_unique<stall_watch>(home);
+  }
+
+  engine home;
+  living_engine living;
+  std::unique_ptr<stall_watch> watch;
+};
+
+WEFT_FUNCTION runtime_state::runtime_state(const runtime_options& options) : parts_(new parts(options)) {}
+
+WEFT_FUNCTION runtime_state::~runtime_state() {
+  // In a forked child its locks may be held by threads that do not exist there, and the list of the living
+  // has forgotten it.
+  if (born_.in_this_process()) delete parts_;
+}
+
+WEFT_FUNCTION engine& runtime_state::home() const {
+  if (!born_.in_this_process())
+    throw error("weft: this runtime was made before fork(); its workers do not exist in the child process");
+  return parts_->home;
+}
+
+WEFT_FUNCTION unsigned runtime_state::workers() const noexcept { return parts_->home.options.workers; }
+
+WEFT_FUNCTION weft::counters runtime_state::counters() const {
+  weft::counters sum;
+  for (const auto& w : parts_->home.workers) w->counters().add_to(sum);
+  sum.contexts = parts_->home.contexts.count();
+  sum.stack_high_water = parts_->home.contexts.high_water();
+  return sum;
+}
+
+WEFT_FUNCTION std::string runtime_state::describe() const {
+  if (!born_.in_this_process()) return "this runtime was made before fork(); its workers do not exist here\n";
+  return sched::describe(parts_->home);
+}
+
+}  // namespace weft::inline WEFT_ABI::sched

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a runtime consists of, behind its handle: the engine, its place among the living, the watchdog.
+#pragma once
+
+#include <weft/observe/counters.hpp>
+#include <weft/options.hpp>
+#include <weft/system/forked_process.hpp>
+#include <weft/task/current.hpp>
+
+#include <string>
+
+namespace weft::inline WEFT_ABI::sched {
+
+class engine;
+
+/// Owns all that. *Thread safety*: every member but constructor and destructor from any thread.
+class runtime_state {
+ public:
+  /// Starts the workers. *Throws*: as weft::runtime.
+  explicit runtime_state(const runtime_options& options);
+  runtime_state(const runtime_state&) = delete;
+  runtime_state& operator=(const runtime_state&) = delete;
+  /// In a forked child, where the workers do not exist, it only lets go of them.
+  ~runtime_state();
+
+  /// *Throws*: weft::error in a forked child.
+  engine& home() const;
+  unsigned workers() const noexcept;
+  weft::counters counters() const;
+  std::string describe() const;
+
+ private:
+  struct parts;
+
+  forked_process born_;
+  parts* parts_;
+};
+
+}  // namespace weft::inline WEFT_ABI::sched

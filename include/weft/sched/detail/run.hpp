@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSL-1.0
+// How a run is submitted, and how its caller waits.
+#pragma once
+
+#include <weft/sched/detail/worker_loop.hpp>
+#include <weft/sched/run.hpp>
+
+namespace weft::inline WEFT_ABI::sched {
+
+WEFT_FUNCTION run_call::run_call(engine& e) : engine_(e), caller_(current()) {
+  check_one_copy(caller_);
+  if (!is_outside(caller_)) check_nothing_held(caller_, &current_task_name, "calls run()");
+  if (!is_outside(caller_)) meanwhile_ = &caller_.executor->home().contexts.take();
+  try {
+    strand_ = &e.take_strand();
+  } catch (...) {
+    give_back_();
+    throw;
+  }
+}
+
+WEFT_FUNCTION run_call::~run_call() { give_back_(); }
+
+WEFT_FUNCTION void run_call::execute(closure& root, const std::stop_token& stop) {
+  strand& s = *std::exchange(strand_, nullptr);
+  s.victim = nullptr;
+  s.at_end = &end_;
+  s.root.current.store(&root, base::memory_order_relaxed);  // published by submit
+  engine::join_run(s, run_);
+  {
+    const std::stop_callback drop_the_rest(run_.source.get_token(), [this] { engine_.stop(run_); });
+    const std::stop_callback pass_on(stop, [this] { run_.source.request_stop(); });
+    if (meanwhile_ == nullptr) {
+      engine_.submit(s);
+      run_.finished.block();
+    } else {
+      run_.finished.waiter = &caller_;
+      run_.finished.home = &caller_.executor->home();
+      engine_.submit(s);
+      caller_.executor->await_signal(caller_, run_.finished, *std::exchange(meanwhile_, nullptr));
+    }
+  }
+  if (run_.error) std::rethrow_exception(*run_.error);
+  if (run_.stopped.load(base::memory_order_relaxed)) throw cancelled();  // the run is over; nobody races
+}
+
+/// The root's strand has ended. *Returns*: the signal for which the caller waits.
+WEFT_FUNCTION signal* run_call::end_(strand& s) noexcept {
+  run_state& run = *s.run.load(base::memory_order_relaxed);  // constant since begin
+  run.error = std::exchange(s.thrown, std::nullopt);
+  return &run.finished;
+}
+
+WEFT_FUNCTION void run_call::give_back_() noexcept {
+  if (meanwhile_ != nullptr) caller_.executor->home().contexts.put(*meanwhile_);
+  if (strand_ == nullptr) return;
+  strand_->closures.release_to(arena_mark{});
+  engine_.put_strand(*strand_);
+}
+
+}  // namespace weft::inline WEFT_ABI::sched

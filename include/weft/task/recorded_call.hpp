@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a body knows while it calls a function whose forks are recorded, or replayed from a record.
+#pragma once
+
+#include <weft/task/closure.hpp>
+
+namespace weft::inline WEFT_ABI::sched {
+
+class record;
+
+/// *Thread safety*: the strand's owner.
+struct recorded_call {
+  record* of = nullptr;
+  std::uint32_t next = 0;  ///< how many tasks it has forked
+  bool recording = false;  ///< else it is to be replayed
+  bool broken = false;     ///< not all forks are known
+
+  /// Notes a closure that is about to be linked.
+  void note(closure& c) noexcept;
+  /// The function has returned. *Throws*: std::bad_alloc.
+  void end();
+
+ private:
+  void compare_(closure& c) const;
+};
+
+}  // namespace weft::inline WEFT_ABI::sched
