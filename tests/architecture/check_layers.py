@@ -9,6 +9,7 @@ Prints one line per violation, `path:line: kind: sentence`, and ends with status
   detail   an include of another room's detail/
   include  a library header included in another spelling than <weft/...>, or one that does not exist
   cycle    headers that include each other
+  whole    a header of a room for users reaches a room that has a definitions.hpp, but not that header
   length   more than 400 lines
   opening  not: SPDX line, one sentence of at most three lines that states the duty, #pragma once
   macro    a macro defined outside base/config.hpp, or one there that does not begin with WEFT_
@@ -83,6 +84,7 @@ class checker:
             self.includes[path] = list(self.check_includes(path, lines))
             self.check_names(path, code_of(text))
         self.check_cycles()
+        self.check_definitions()
         for path in paths:
             if path not in untagged:
                 self.check_abi(path, code_of((self.root / path).read_text()))
@@ -150,6 +152,17 @@ class checker:
             elif "WEFT_ABI" in line and path != macro_home and macro_home not in self.reached(path, set()):
                 self.report(path, number, "abi", f"WEFT_ABI means nothing without <weft/{macro_home}>")
                 return
+
+    def check_definitions(self):
+        users = self.layers.get("flow", top_layer)
+        for path in self.includes:
+            if "/detail/" in path or self.room(path) is None or (self.layer(path) or 0) < users:
+                continue
+            reached = self.reached(path, set())
+            for room in {self.room(name) for name in reached} - {None}:
+                whole = f"{room}/definitions.hpp"
+                if whole in self.includes and whole not in reached:
+                    self.report(path, 1, "whole", f"reaches what {room} declares, but not <weft/{whole}>")
 
     def check_cycles(self):
         done, open_ = set(), []

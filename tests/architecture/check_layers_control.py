@@ -50,8 +50,12 @@ planted = [
     ("context/sideways.hpp", header("#include <weft/observe/good.hpp>"), ["layer"]),
     ("observe/good.hpp", header(""), []),
     ("flow/foreign_detail.hpp", header("#include <weft/base/detail/own.hpp>"), ["detail"]),
-    ("flow/good.hpp", header("#include <weft/base/good.hpp>\n#include <weft/observe/good.hpp>"), []),
+    ("flow/good.hpp", header("#include <weft/base/good.hpp>\n#include <weft/observe/definitions.hpp>"), []),
     ("cellar/unknown.hpp", header(""), ["layer"]),
+    ("observe/definitions.hpp", header("#include <weft/observe/good.hpp>"), []),
+    ("flow/half.hpp", header("#include <weft/observe/good.hpp>"), ["whole"]),
+    ("flow/whole.hpp", header("#include <weft/observe/definitions.hpp>\n#include <weft/flow/detail/half.hpp>"), []),
+    ("flow/detail/half.hpp", header("#include <weft/observe/good.hpp>"), []),
     ("weft.hpp", header("#include <weft/flow/good.hpp>\n#include <weft/version.hpp>"), []),
 ]
 

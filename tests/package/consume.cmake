@@ -44,4 +44,6 @@ endif()
 
 run(COMMAND ${configure} -B "${ROOM}/build")
 run(COMMAND "${CMAKE_COMMAND}" --build "${ROOM}/build")
-run(COMMAND "${ROOM}/build/stranger" EXPECT "^weft ${VERSION} says 42\n$")
+foreach(program IN ITEMS stranger stranger_compiled)
+  run(COMMAND "${ROOM}/build/${program}" EXPECT "^weft ${VERSION} says 42\n$")
+endforeach()

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/base/config.hpp>
+#include <weft/sched/definitions.hpp>
 #if WEFT_DEFINITIONS
 #include <weft/blocking/detail/external_event.hpp>
 #include <weft/blocking/detail/fence.hpp>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/base/config.hpp>
+#include <weft/sched/definitions.hpp>
 #if WEFT_DEFINITIONS
 #include <weft/inspect/detail/runtime_state.hpp>
 #endif

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/flow/fwd.hpp>
+#include <weft/sched/definitions.hpp>
 #include <weft/sched/sync.hpp>
 
 #include <memory>

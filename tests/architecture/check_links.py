@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""Links each public header by itself into a program: twice, with all its inline functions kept.
+
+usage: check_links.py <include> <layers.txt> <compiler>
+
+Public are the headers directly in include/weft and in the rooms from layer `flow` on, but for what lies in detail/.
+Prints the undefined or multiply defined symbols of each header that does not link, and ends with status 1 then.
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from check_layers import table
+
+libraries = ["-lboost_context", "-lpthread"]
+
+
+def public(include, layers):
+    """The public headers, as #include names them."""
+    number = {name: int(layer) for name, layer in (line.split() for line in table(layers))}
+    for path in sorted((include / "weft").rglob("*.hpp")):
+        room = path.relative_to(include / "weft").parts[:-1]
+        if "detail" not in room and (not room or number[room[0]] >= number["flow"]):
+            yield path.relative_to(include).as_posix()
+
+
+def link(include, name, compiler):
+    """*Returns*: what the compiler or the linker says of a program with this header; empty if it links."""
+    with tempfile.TemporaryDirectory() as folder:
+        first, second, main = (os.path.join(folder, f) for f in ("first.o", "second.o", "main.cpp"))
+        pathlib.Path(main).write_text("int main() {}\n")
+        source = os.path.join(folder, "first.cpp")
+        pathlib.Path(source).write_text(f"#include <{name}>\n")
+        flags = ["-std=c++20", "-O0", "-fkeep-inline-functions", "-DNDEBUG", "-w", "-I", str(include)]
+        for command in ([compiler, *flags, "-c", source, "-o", first], None, [compiler, main, first, second, *libraries]):
+            if command is None:
+                shutil.copy(first, second)
+                continue
+            result = subprocess.run([*command, *(["-o", os.path.join(folder, "a.out")] if main in command else [])],
+                                    text=True, capture_output=True)
+            if result.returncode != 0:
+                return result.stderr
+    return ""
+
+
+def main(arguments):
+    if len(arguments) != 4:
+        sys.exit(__doc__)
+    include = pathlib.Path(arguments[1])
+    names = list(public(include, arguments[2]))
+    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        said = list(pool.map(lambda name: link(include, name, arguments[3]), names))
+    failed = 0
+    for name, text in zip(names, said):
+        if not text:
+            continue
+        failed += 1
+        symbols = sorted(set(re.findall(r"(?:undefined reference to|multiple definition of) [`'‘]([^'’]+)", text)))
+        print(f"{name}: " + ("; ".join(symbols[:8]) if symbols else text[:2000]))
+    print(f"{len(names)} headers, {failed} do not link")
+    sys.exit(1 if failed or not names else 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv)
