@@ -4,7 +4,7 @@
 
 #include "model/model.hpp"
 //
-#include <weft/blocking/external_event.hpp>
+#include <weft/blocking/detail/external_event.hpp>
 
 #include <array>
 

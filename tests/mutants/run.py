@@ -24,11 +24,16 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+DEFINITIONS = ROOT / "cmake/compiled.cpp"
 LIMIT = 60  # seconds, for one run of a test
 
 
 class Test:
-    """How an executable of the build is compiled and linked over other headers."""
+    """How an executable of the build is compiled and linked over other headers.
+
+    The library's own definitions are compiled apart, as by weft::compiled, unless the test defines them itself. What a
+    patch does not touch is taken from the build over the unbroken headers.
+    """
 
     def __init__(self, name, build, commands):
         target = "weft_test_" + "".join(c if c.isalnum() else "_" for c in name)
@@ -38,23 +43,45 @@ class Test:
             sys.exit(f"no test is called '{name}'")
         main = [c for c in commands if c["file"].endswith("/tests/support/main.cpp")]
         self.main = build / shlex.split(main[0]["command"])[-3]
+        self.compiled = not any("WEFT_COMPILED" in c["command"] for c in self.objects)
+        self.unbroken = {}  # source: its object, and the headers it includes, relative to `headers`
 
-    def run(self, headers, work):
-        """Returns (built, status, output)."""
-        program = work / "test"
-        linked = [str(self.main)]
-        for i, entry in enumerate(self.objects):
+    def sources(self):
+        """The sources with the words of their compiler commands, but for headers and outputs."""
+        for entry in self.objects:
             words = [w for w in shlex.split(entry["command"]) if not w.startswith(("-Werror", "-M", "-O3"))]
-            words = [f"-I{headers}" if w == f"-I{ROOT / 'include'}" else w for w in words]
             out = words.index("-o")
-            words[out + 1] = str(work / f"{i}.o")
+            words = words[:out] + words[out + 2 :]
             words = [w for w in words if not w.endswith(".o.d") and not w.startswith("tests/")] + ["-w"]
             if "-O1" not in words:
                 words.append("-O0")
-            done = subprocess.run(words, cwd=entry["directory"], capture_output=True, text=True)
+            if self.compiled:
+                words.append("-DWEFT_COMPILED=1")
+            yield entry["file"], words, entry["directory"]
+        if self.compiled:
+            words = [str(DEFINITIONS) if w == entry["file"] else w for w in words] + ["-DWEFT_DEFINITIONS=1"]
+            yield str(DEFINITIONS), words, entry["directory"]
+
+    def run(self, headers, work, touched=None):
+        """Builds it, but for what includes no header that is touched, and runs it. Returns (built, status, output)."""
+        program = work / "test"
+        linked = [str(self.main)]
+        for i, (source, words, directory) in enumerate(self.sources()):
+            known, included = self.unbroken.get(source, (None, set()))
+            if touched is not None and known is not None and not included & touched:
+                linked.append(str(known))
+                continue
+            target = work / f"{i}.o"
+            words = [f"-I{headers}" if w == f"-I{ROOT / 'include'}" else w for w in words]
+            words += ["-o", str(target), "-MD", "-MF", str(work / f"{i}.d")]
+            done = subprocess.run(words, cwd=directory, capture_output=True, text=True)
             if done.returncode != 0:
                 return False, 1, done.stderr
-            linked.append(str(work / f"{i}.o"))
+            linked.append(str(target))
+            if touched is None:
+                names = (work / f"{i}.d").read_text().replace("\\\n", " ").split()[1:]
+                names = [os.path.relpath(os.path.join(directory, n), headers) for n in names]
+                self.unbroken[source] = target, {n for n in names if not n.startswith("..")}
         done = subprocess.run(["c++", *linked, "-o", str(program), "-lboost_context", "-pthread"],
                               capture_output=True, text=True)
         if done.returncode != 0:
@@ -79,6 +106,7 @@ def kill(patch, tests):
     """Returns (killed, sentence)."""
     lines = patch.read_text().splitlines()
     breaks, test = lines[0].removeprefix("# "), tests[lines[1].removeprefix("# test: ")]
+    touched = {line.removeprefix("+++ b/include/") for line in lines if line.startswith("+++ b/include/")}
     with tempfile.TemporaryDirectory(prefix="weft-mutant-") as folder:
         work = pathlib.Path(folder)
         shutil.copytree(ROOT / "include", work / "include")
@@ -86,7 +114,7 @@ def kill(patch, tests):
                               text=True)
         if done.returncode != 0:
             return False, f"does not apply any more: {done.stdout.strip()}"
-        built, status, output = test.run(work / "include", work)
+        built, status, output = test.run(work / "include", work, touched)
     if not built:
         return False, f"does not compile: {output[:400]}"
     if status == 0:
@@ -94,10 +122,15 @@ def kill(patch, tests):
     return True, f"{breaks}: {test.name}, {reason(status, output)}"
 
 
-def sound(test):
-    """Whether the test passes over the unbroken headers, built in the same way."""
-    with tempfile.TemporaryDirectory(prefix="weft-mutant-") as folder:
-        built, status, output = test.run(ROOT / "include", pathlib.Path(folder))
+def sound(test, folder):
+    """Builds the test over the unbroken headers, in the same way. Returns whether it passes, and what it printed."""
+    work = folder / test.name
+    work.mkdir()
+    built, status, output = test.run(ROOT / "include", work)
+    if not built and test.compiled:  # it defines itself what would be compiled apart
+        test.compiled = False
+        test.unbroken.clear()
+        built, status, output = test.run(ROOT / "include", work)
     return built and status == 0, output
 
 
@@ -124,8 +157,10 @@ def main():
         patches = sorted(chance.sample(patches, min(options.sample, len(patches))))
     names = sorted({p.read_text().splitlines()[1].removeprefix("# test: ") for p in patches})
     tests = {name: Test(name, build, commands) for name in names}
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for test, (passes, output) in zip(tests.values(), pool.map(sound, tests.values())):
+    with tempfile.TemporaryDirectory(prefix="weft-mutant-") as folder, \
+            concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        builds = pool.map(lambda test: sound(test, pathlib.Path(folder)), tests.values())
+        for test, (passes, output) in zip(tests.values(), builds):
             if not passes:
                 failed += 1
                 print(f"FAIL  {test.name} fails over the unbroken headers\n{output[-2000:]}", flush=True)

@@ -5,7 +5,7 @@
 #include "support/environment.hpp"
 #include "support/record.hpp"
 
-#include <weft/sched/detail/fork.hpp>
+#include <weft/sched/definitions.hpp>
 #include <weft/sched/run.hpp>
 
 #include <sys/syscall.h>

@@ -6,6 +6,7 @@
 #include "support/random.hpp"
 
 #include <weft/graph/graph.hpp>
+#include <weft/sched/scheduler.hpp>
 
 #include <algorithm>
 #include <map>

@@ -51,6 +51,7 @@ bool sleepers_near(const strand&) noexcept { return ::worker.sleepers; }
 void count_dropped(strand&) noexcept { ++::worker.dropped; }
 void count_inlined(strand&) noexcept {}
 void count_capped(strand&) noexcept { ++::worker.capped; }
+void set_inline_limit(strand&) noexcept {}
 graph_outcome run_promoted(strand& s, frame& f, bool as_data) { return ::worker.run_promoted(s, f, as_data); }
 bool comes_before_graph(strand&, const frame&, const closure& c) noexcept {
   return &c == ::worker.before_graph;
