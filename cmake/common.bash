@@ -11,7 +11,7 @@ stage() {
   local title=$1 start=$SECONDS status
   shift
   stage_log=$logs/${title//[^a-zA-Z0-9]/_}.log
-  printf '%-58s' "$title ..."
+  printf '%-66s' "$title ..."
   "$@" >"$stage_log" 2>&1 </dev/null
   status=$?
   if [[ $status == 0 ]]; then
