@@ -384,6 +384,9 @@ class mutex {
   void lock(const std::source_location& here = std::source_location::current()) {
     mutex_.lock(model::info(here));
   }
+  bool try_lock(const std::source_location& here = std::source_location::current()) {
+    return mutex_.try_lock(model::info(here));
+  }
   void unlock(const std::source_location& here = std::source_location::current()) {
     mutex_.unlock(model::info(here));
   }

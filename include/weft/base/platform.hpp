@@ -21,7 +21,6 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
-#include <thread>
 
 namespace weft::inline WEFT_ABI::base {
 
@@ -38,7 +37,6 @@ using std::memory_order_seq_cst;
 WEFT_ALWAYS_INLINE void fence() noexcept { std::atomic_thread_fence(memory_order_seq_cst); }
 
 using std::mutex;
-using std::thread;
 using clock = std::chrono::steady_clock;
 
 /// Tells the processor that this is a spin loop.

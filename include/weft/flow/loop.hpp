@@ -4,7 +4,6 @@
 
 #include <weft/flow/fork.hpp>
 
-#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -101,7 +100,7 @@ struct loop {
     sched::strand& s = sched::current();
     constexpr std::uintmax_t most = std::numeric_limits<distance>::max();
     const std::size_t each = WEFT_RACES ? 1 : options.grain;
-    const auto grain = static_cast<distance>(std::clamp<std::uintmax_t>(each, 1, most));
+    const auto grain = static_cast<distance>(each == 0 ? 1 : each > most ? most : each);
     for (I i = first; i != last;) {
       const auto left = static_cast<distance>(static_cast<distance>(last) - static_cast<distance>(i));
       if (asked(s) && left > grain) return divide(s, i, left, held...);

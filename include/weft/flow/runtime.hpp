@@ -86,7 +86,7 @@ class runtime {
     } else {
       std::optional<R> value;
       auto keep = [&value, own = callable(std::forward<F>(f))](auto&&... passed) mutable {
-        value.emplace(std::invoke(std::move(own), std::forward<decltype(passed)>(passed)...));
+        value.emplace(base::call(std::move(own), std::forward<decltype(passed)>(passed)...));
       };
       using keeper =
           flow::task<decltype(keep), void, false, std::index_sequence_for<Bindings...>, Bindings...>;

@@ -5,7 +5,6 @@
 #include <weft/base/config.hpp>
 #include <weft/context/race_hooks.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -117,8 +116,10 @@ class arena {
     block* here = end_ != nullptr ? reinterpret_cast<block*>(end_ + reserve) : nullptr;
     block*& link = here != nullptr ? here->next : first_;
     if (link == nullptr || link->size < need) {
-      const std::size_t usual = here != nullptr ? std::min(here->size * 2, largest_block) : first_block;
-      const std::size_t usable = (std::max(usual, need) + (grain - 1)) & ~(grain - 1);
+      const std::size_t usual = here == nullptr                  ? first_block
+                                : here->size < largest_block / 2 ? here->size * 2
+                                                                 : largest_block;
+      const std::size_t usable = ((usual < need ? need : usual) + (grain - 1)) & ~(grain - 1);
       auto* begin = static_cast<std::byte*>(::operator new(usable + reserve + sizeof(block)));
       // A successor that is too small stays in the list behind the new block.
       link = ::new (begin + usable + reserve) block{link, begin, usable};

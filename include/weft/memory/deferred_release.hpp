@@ -6,7 +6,6 @@
 #include <weft/base/config.hpp>
 #include <weft/memory/cleanup.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>

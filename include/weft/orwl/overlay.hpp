@@ -4,11 +4,9 @@
 
 #include <weft/flow/runtime.hpp>
 #include <weft/orwl/access.hpp>
-#include <weft/orwl/detail/canonical.hpp>
+#include <weft/orwl/detail/order.hpp>
 #include <weft/orwl/detail/turns.hpp>
 
-#include <functional>
-#include <numeric>
 #include <string>
 #include <tuple>
 
@@ -39,9 +37,9 @@ class typed_body final : public body {
     std::apply(
         [&](auto*... where) {
           if constexpr (std::is_invocable_v<F&, turn&, passed<Requests>...>)
-            std::invoke(f_, t, where->get()...);
+            base::call(f_, t, where->get()...);
           else
-            std::invoke(f_, where->get()...);
+            base::call(f_, where->get()...);
         },
         where_);
   }
@@ -60,33 +58,6 @@ class typed_body final : public body {
  private:
   F f_;
   std::tuple<passed_location<Requests>*...> where_;
-};
-
-/// Takes the locations of an overlay for itself while it runs.
-class reservation {
- public:
-  explicit reservation(std::span<any_location* const> all) : all_(all) {
-    for (; taken_ < all_.size(); ++taken_)
-      if (!all_[taken_]->requests.reserve()) {
-        release();
-        throw usage_error(std::string("weft: the ORWL location '") + name_of(*all_[taken_]) +
-                          "' is used by handles, or by another run of an overlay");
-      }
-  }
-  reservation(const reservation&) = delete;
-  reservation& operator=(const reservation&) = delete;
-  ~reservation() { release(); }
-
-  static const char* name_of(const any_location& l) noexcept {
-    return l.label != nullptr ? l.label : "location";
-  }
-
- private:
-  void release() noexcept {
-    for (std::size_t i = 0; i < taken_; ++i) all_[i]->requests.end_reservation();
-  }
-  std::span<any_location* const> all_;
-  std::size_t taken_ = 0;
 };
 
 }  // namespace detail
@@ -121,11 +92,7 @@ class basic_overlay {
   /// Posts the first requests of all tasks, in the order in which the tasks were declared. *Throws*:
   /// cyclic_overlay if ranks ask for an order in which tasks would wait for each other; std::bad_alloc.
   /// *Cost*: O(n log n) for n requests.
-  void schedule() {
-    std::vector<std::uint32_t> place(tasks_.size());
-    std::iota(place.begin(), place.end(), 0u);
-    schedule_(place);
-  }
+  void schedule();
   /// The same in another order: task `t` posts its requests at `place[t]`; with equal places the task that
   /// was declared first. *Throws*: also usage_error if there is not one place for each task.
   void schedule(std::span<const int> place) { schedule_(ranks_(place)); }
@@ -137,24 +104,10 @@ class basic_overlay {
   /// schedule(); the queues keep that order for good. *Requires*: the last task was declared. *Throws*:
   /// usage_error if a value that has to be copied cannot be, or if it was done before; what copying throws;
   /// then only destroy it.
-  void make_canonical(std::span<const int> place) {
-    if (canonical_) throw usage_error("weft: this overlay was made canonical before");
-    const std::vector<std::uint32_t> ranks = ranks_(place);
-    number_locations_();
-    canonical_ = true;
-    scheduled_ = false;
-    detail::canonical_form<>(tasks_, claims_, locations_, owned_, at_start_).make(ranks);
-  }
+  void make_canonical(std::span<const int> place);
   void make_canonical() { make_canonical(std::vector<int>(tasks_.size(), 0)); }
   /// Whether it has that form.
-  bool is_canonical() {
-    number_locations_();
-    std::vector<unsigned> writes(tasks_.size(), 0), written(locations_.size(), 0);
-    for (const detail::claim& c : claims_)
-      if (c.exclusive) ++writes[c.task], ++written[c.location];
-    const auto one = [](unsigned n) { return n == 1; };
-    return std::all_of(writes.begin(), writes.end(), one) && std::all_of(written.begin(), written.end(), one);
-  }
+  bool is_canonical();
 
   /// Lets every task take so many turns. *Requires*: schedule() after the last task. *Returns*: that number,
   /// or the number of iterations at which a turn has stopped it (turn::stop). *Throws*: the exception of a
@@ -167,11 +120,7 @@ class basic_overlay {
   }
   /// The same until a turn calls turn::stop. *Throws*: also usage_error if the overlay falls into parts that
   /// share nothing, since a turn could stop only its own.
-  std::uint64_t run_until_stopped(runtime& rt, const run_options& options = {}) {
-    if (parts_ > 1)
-      throw usage_error("weft: an overlay whose parts share no location cannot be run until a turn stops it");
-    return run_(rt, detail::turns::forever, options);
-  }
+  std::uint64_t run_until_stopped(runtime& rt, const run_options& options = {});
 
   /// Lets the runs that follow take down when each turn began and ended, or no longer.
   void record(bool on = true) noexcept { records_ = on; }
@@ -197,16 +146,7 @@ class basic_overlay {
 
  private:
   /// Who posts when, from 0, without ties.
-  std::vector<std::uint32_t> ranks_(std::span<const int> place) const {
-    if (place.size() != tasks_.size()) throw usage_error("weft: an overlay needs one place for each task");
-    std::vector<std::uint32_t> order(tasks_.size()), rank(tasks_.size());
-    std::iota(order.begin(), order.end(), 0u);
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return place[a] != place[b] ? place[a] < place[b] : a < b;
-    });
-    for (std::uint32_t i = 0; i < order.size(); ++i) rank[order[i]] = i;
-    return rank;
-  }
+  std::vector<std::uint32_t> ranks_(std::span<const int> place) const;
 
   template <class F, class G, class... Requests>
   std::size_t task_(const task_options& options, G&& f, const Requests&... requests) {
@@ -217,9 +157,10 @@ class basic_overlay {
         "that it reads, in the order of its requests, and may take a weft::orwl::turn& before them");
     const detail::any_location* const named[] = {requests.where...};
     for (const auto* const& l : named)
-      if (std::find(&l + 1, std::end(named), l) != std::end(named))
-        throw usage_error(std::string("weft: the recurrent task '") + options.name +
-                          "' names the same location twice");
+      for (const auto* const* m = &l + 1; m != std::end(named); ++m)
+        if (*m == l)
+          throw usage_error(std::string("weft: the recurrent task '") + options.name +
+                            "' names the same location twice");
     if (canonical_) throw usage_error("weft: a task is declared after overlay::make_canonical");
     const auto t = static_cast<std::uint32_t>(tasks_.size());
     tasks_.push_back(
@@ -230,127 +171,17 @@ class basic_overlay {
     return t;
   }
   /// Numbers the locations of the claims, in the order in which they were named first.
-  void number_locations_() {
-    if (canonical_) return;  // they are numbered for good
-    std::vector<std::uint32_t> by_location(where_.size()), first(where_.size());
-    std::iota(by_location.begin(), by_location.end(), 0u);
-    std::sort(by_location.begin(), by_location.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return where_[a] != where_[b] ? std::less<>()(where_[a], where_[b]) : a < b;
-    });
-    for (std::size_t i = 0; i < by_location.size(); ++i) {
-      const bool same = i != 0 && where_[by_location[i]] == where_[by_location[i - 1]];
-      first[by_location[i]] = same ? first[by_location[i - 1]] : by_location[i];
-    }
-    locations_.clear();
-    for (std::uint32_t i = 0; i < first.size(); ++i) {
-      if (first[i] == i) locations_.push_back(where_[i]);
-      claims_[i].location =
-          first[i] == i ? static_cast<std::uint32_t>(locations_.size() - 1) : claims_[first[i]].location;
-    }
-    std::vector<bool> written(locations_.size(), false);
-    for (const detail::claim& c : claims_)
-      if (c.exclusive) written[c.location] = true;
-    unwritten_.clear();
-    for (std::uint32_t l = 0; l < written.size(); ++l)
-      if (!written[l]) unwritten_.push_back(l);
-  }
+  void number_locations_();
 
-  void schedule_(std::span<const std::uint32_t> place) {
-    scheduled_ = false;
-    number_locations_();
-    const std::vector<detail::arc> arcs = detail::arcs_of(claims_, place);
-    if (const auto cycle = detail::find_cycle(arcs, tasks_.size()); !cycle.empty()) refuse_(cycle);
-    players_ = std::vector<detail::player>(tasks_.size());
-    successors_.resize(arcs.size());
-    marking_.assign(tasks_.size(), 0);
-    const std::vector<std::uint32_t> begins = detail::begins_of(arcs, tasks_.size());
-    for (std::size_t i = 0; i < arcs.size(); ++i) {
-      successors_[i] = &players_[arcs[i].to];
-      ++players_[arcs[i].to].predecessors;
-      marking_[arcs[i].to] += !arcs[i].token;
-    }
-    for (std::size_t t = 0; t < tasks_.size(); ++t) {
-      detail::player& p = players_[t];
-      p.successors = successors_.data() + begins[t];
-      p.successors_end = successors_.data() + begins[t + 1];
-      p.does = tasks_[t].does.get();
-      p.options = tasks_[t].options;
-    }
-    parts_ = count_parts_();
-    scheduled_ = true;
-  }
-  std::string task_name_(std::uint32_t t) const {
-    return "task " + std::to_string(t) + " ('" + tasks_[t].options.name + "')";
-  }
-  std::string location_name_(std::uint32_t l) const {
-    const char* const label = locations_[l]->label;
-    return "location " + std::to_string(l) + (label != nullptr ? std::string(" ('") + label + "')" : "");
-  }
-  [[noreturn]] void refuse_(std::span<const detail::arc> cycle) const {
-    std::string text = "weft: the first requests of this overlay could not all be granted: ";
-    constexpr std::size_t most = 16;
-    for (std::size_t i = 0; i < cycle.size() && i < most; ++i)
-      text += task_name_(cycle[i].from) + " stands before " + task_name_(cycle[i].to) + " at " +
-              location_name_(cycle[i].location) + (i + 1 < cycle.size() ? ", " : "");
-    if (cycle.size() > most) text += "and so on, " + std::to_string(cycle.size()) + " tasks in all";
-    throw cyclic_overlay(text);
-  }
-  void need_values_() const {
-    for (const std::uint32_t l : unwritten_) {
-      // Relaxed: who gave the value is ordered before this run, or has not given it.
-      if (locations_[l]->given.load(base::memory_order_relaxed)) continue;
-      const auto reads = [l](const detail::claim& c) { return c.location == l && !c.exclusive; };
-      throw usage_error("weft: " + location_name_(l) + " of this overlay has no value: " +
-                        task_name_(std::find_if(claims_.begin(), claims_.end(), reads)->task) +
-                        " reads it, no task writes it, and it was made without one");
-    }
-  }
+  void schedule_(std::span<const std::uint32_t> place);
+  std::string task_name_(std::uint32_t t) const;
+  std::string location_name_(std::uint32_t l) const;
+  [[noreturn]] void refuse_(std::span<const detail::arc> cycle) const;
+  void need_values_() const;
   /// How many groups of tasks there are that have nothing to do with each other.
-  std::size_t count_parts_() const {
-    std::vector<bool> seen(players_.size(), false);
-    std::vector<std::size_t> open;
-    std::size_t parts = 0;
-    for (std::size_t t = 0; t < players_.size(); ++t) {
-      if (seen[t]) continue;
-      ++parts;
-      seen[t] = true;
-      // Every arc lies on a cycle, so what can be reached is the whole part.
-      for (open.assign(1, t); !open.empty();) {
-        const detail::player& p = players_[open.back()];
-        open.pop_back();
-        for (detail::player** q = p.successors; q != p.successors_end; ++q)
-          if (const auto i = static_cast<std::size_t>(*q - players_.data()); !seen[i]) {
-            seen[i] = true;
-            open.push_back(i);
-          }
-      }
-    }
-    return parts;
-  }
+  std::size_t count_parts_() const;
 
-  std::uint64_t run_(runtime& rt, std::uint64_t iterations, const run_options& options) {
-    if (!scheduled_) throw usage_error("weft: overlay::run needs schedule() after the last task");
-    if (tasks_.empty()) return 0;
-    need_values_();
-    const detail::reservation mine(locations_);
-    for (const detail::copying& c : at_start_) c.now();
-    for (std::size_t t = 0; t < players_.size(); ++t) {
-      // Relaxed, twice: run publishes them.
-      players_[t].done.store(0, base::memory_order_relaxed);
-      players_[t].missing.store(marking_[t], base::memory_order_relaxed);
-      players_[t].times = nullptr;
-    }
-    if (records_) {
-      times_.assign(players_.size(), {});
-      for (std::size_t t = 0; t < players_.size(); ++t) {
-        times_[t].reserve(std::min<std::uint64_t>(iterations, 1024));
-        players_[t].times = &times_[t];
-      }
-    }
-    detail::turns all(players_, iterations);
-    rt.run(options, [&all] { all.take_all(); });
-    return all.limit();
-  }
+  std::uint64_t run_(runtime& rt, std::uint64_t iterations, const run_options& options);
 
   std::vector<detail::declared> tasks_;
   std::vector<detail::claim> claims_;
@@ -369,6 +200,11 @@ class basic_overlay {
   std::vector<std::vector<turn_times>> times_;
 };
 
+#if WEFT_COMPILED && !WEFT_DEFINITIONS
+extern template class basic_overlay<>;
+#endif
 using overlay = basic_overlay<>;
 
 }  // namespace weft::inline WEFT_ABI::orwl
+
+#include <weft/orwl/definitions.hpp>

@@ -7,7 +7,6 @@
 #include <weft/memory/cleanup.hpp>
 #include <weft/task/access.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -42,16 +41,16 @@ class handed_on {
   body enter_body() noexcept { return std::exchange(body_, {entries_.size(), entries_.size()}); }
   /// Ends it; the log of the body around it goes on.
   void leave_body(const body& outer) noexcept {
-    entries_.resize(std::min(entries_.size(), body_.begin), handed_right{});
+    if (entries_.size() > body_.begin) entries_.resize(body_.begin);
     body_ = outer;
   }
   /// After sync(), the body has full use again of what it handed on, but for results that were lost.
   void forget_children() noexcept {
-    const auto begin = entries_.begin() + static_cast<std::ptrdiff_t>(body_.begin);
-    const auto kept =
-        std::remove_if(begin, entries_.end(), [](const handed_right& h) { return !h.is_lost(); });
-    entries_.erase(kept, entries_.end());
-    body_.lost_end = entries_.size();
+    std::size_t kept = body_.begin;
+    for (std::size_t i = body_.begin; i < entries_.size(); ++i)
+      if (entries_[i].is_lost()) entries_[kept++] = entries_[i];
+    entries_.resize(kept);
+    body_.lost_end = kept;
   }
   /// `mark`: of a result, which the child is to produce. *Throws*: std::bad_alloc.
   void note(const void* object, access_mode mode, const char* child, const void* forked_at,
@@ -60,10 +59,9 @@ class handed_on {
   }
   /// Forgets an object whose memory may now become another's.
   void forget_object(const void* object) noexcept {
-    const auto of_object = [object](const handed_right& h) { return h.object == object; };
-    const auto lost = this->lost();
-    body_.lost_end -= static_cast<std::size_t>(std::count_if(lost.begin(), lost.end(), of_object));
-    std::erase_if(entries_, of_object);
+    for (const handed_right& h : lost())
+      if (h.object == object) --body_.lost_end;
+    std::erase_if(entries_, [object](const handed_right& h) { return h.object == object; });
   }
   /// Whether the body has results that were lost before its last sync.
   bool any_lost() const noexcept { return !lost().empty(); }

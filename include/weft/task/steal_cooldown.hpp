@@ -4,7 +4,6 @@
 
 #include <weft/base/atomic.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -46,7 +45,9 @@ class rest {
   /// Begins one, twice as long as the last, unless that was ended.
   void begin(const frame& below) noexcept {
     const std::uint32_t before = length_.load(base::memory_order_relaxed);
-    const std::uint32_t length = end_.any() ? std::min(2 * before, 32u * WEFT_REST_US) : WEFT_REST_US;
+    const std::uint32_t length = !end_.any()                   ? WEFT_REST_US
+                                 : before < 16u * WEFT_REST_US ? 2 * before
+                                                               : 32u * WEFT_REST_US;
     length_.store(length, base::memory_order_relaxed);
     begin(below, deadline::clock::now() + std::chrono::microseconds(length));
   }

@@ -2,11 +2,11 @@
 // The closure of a callable with its arguments: layout, static descriptor, and how the body is called.
 #pragma once
 
+#include <weft/base/call.hpp>
 #include <weft/flow/argument_adaptor.hpp>
 #include <weft/task/closure.hpp>
 
 #include <array>
-#include <functional>
 #include <tuple>
 
 namespace weft::inline WEFT_ABI::flow {
@@ -50,7 +50,7 @@ using passed = decltype(Binding::pass(std::declval<typename Binding::kept&>()));
 /// Calls `f` with what the bindings pass for the kept arguments.
 template <class... Bindings, class F, class... Kept>
 WEFT_ALWAYS_INLINE decltype(auto) call_with(F&& f, Kept&&... kept) {
-  return std::invoke(std::forward<F>(f), Bindings::pass(kept)...);
+  return base::call(std::forward<F>(f), Bindings::pass(kept)...);
 }
 
 /// What calling a task of these bindings yields.

@@ -2,6 +2,7 @@
 // The watchdog of a runtime: a thread that describes it when nothing has happened in a run for some time.
 #pragma once
 
+#include <weft/base/thread.hpp>
 #include <weft/inspect/detail/description.hpp>
 
 #include <cstdio>

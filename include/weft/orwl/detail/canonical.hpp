@@ -6,17 +6,12 @@
 #include <weft/orwl/detail/turns.hpp>
 #include <weft/orwl/location.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::orwl::detail {
-
-/// A recurrent task as it was declared.
-struct declared {
-  std::unique_ptr<body> does;
-  sched::task_options options;
-};
 
 /// Private copies of the locations that a task writes.
 struct bundle {

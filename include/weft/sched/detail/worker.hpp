@@ -2,6 +2,7 @@
 // A worker: one kernel thread that executes strands, waits without blocking, and steals when it has nothing.
 #pragma once
 
+#include <weft/base/thread.hpp>
 #include <weft/graph/graph.hpp>
 #include <weft/observe/counters.hpp>
 #include <weft/sched/detail/context_pool.hpp>

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: BSL-1.0
+// The definitions of what this room declares, unless they are in the compiled library.
+#pragma once
+
+#include <weft/base/config.hpp>
+#if WEFT_DEFINITIONS && WEFT_CHECKED
+#include <weft/flow/detail/contradiction.hpp>
+#endif
