@@ -18,7 +18,7 @@ static void fib(long n, weft::write<long> r) {
   weft::shared<long> a, b;    // live until the three tasks below have ended
   weft::fork(fib, n - 1, a);  // may run at the same time as the next one
   weft::fork(fib, n - 2, b);
-  weft::fork(sum, a, b, r);  // runs when a and b have been written; the right to write r is handed on
+  weft::fork(sum, a, b, r);  // runs when a and b have been written; the right to write r is delegated
 }
 
 int main() {

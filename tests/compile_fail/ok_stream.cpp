@@ -1,4 +1,4 @@
-// expect: nothing; the ways to hand on a stream, and a hook
+// expect: nothing; the ways to delegate a stream, and a hook
 #include <weft/append.hpp>
 #include <weft/weft.hpp>
 void f(weft::append_file& file, weft::append out) {

@@ -1,4 +1,4 @@
-// expect: weft: a task that holds 'read' on an object may hand on 'read' only, not 'write'
+// expect: weft: a task that holds 'read' on an object may delegate 'read' only, not 'write'
 #include <weft/weft.hpp>
 void f(weft::read<int> r) {
   weft::fork([](int&) {}, weft::write(r));

@@ -1,4 +1,4 @@
-// expect: weft: a task that holds 'write' on an object cannot see its old value, so it cannot hand on 'read'
+// expect: weft: a task that holds 'write' on an object cannot see its old value, so it cannot delegate 'read'
 #include <weft/weft.hpp>
 void f(weft::write<int> w) {
   weft::fork([](const int&) {}, weft::read(w));

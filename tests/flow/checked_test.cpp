@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Checked builds: a body that uses what it has handed on is stopped, both tasks named; a legal one never is.
+// Checked builds: a body that uses what it has delegated is stopped, both tasks named; a legal one never is.
 #include "flow/runtimes.hpp"
 #include "support/child.hpp"
 
@@ -43,29 +43,29 @@ void check_stopped(const std::string& sentence, F f) {
 
 }  // namespace
 
-TEST_CASE("a right used after it was handed on") {
-  check_stopped("reads an object after it handed on the right to change it to ", [](weft::update<long> v) {
+TEST_CASE("a right used after it was delegated") {
+  check_stopped("reads an object after it delegated the right to change it to ", [](weft::update<long> v) {
     weft::fork(child, increment, v);
     std::printf("%ld", *v);
   });
-  check_stopped("reads an object after it handed on the right to change it to ", [](weft::update<long> v) {
+  check_stopped("reads an object after it delegated the right to change it to ", [](weft::update<long> v) {
     weft::fork(child, set, v);
     std::printf("%ld", v.get());
   });
-  check_stopped("changes an object after it handed on the right to change it to ", [](weft::update<long> v) {
+  check_stopped("changes an object after it delegated the right to change it to ", [](weft::update<long> v) {
     weft::fork(child, increment, v);
     v = 3;
   });
-  check_stopped("changes an object after it handed on the right to read it to ", [](weft::update<long> v) {
+  check_stopped("changes an object after it delegated the right to read it to ", [](weft::update<long> v) {
     weft::fork(child, look, v);
     v = 3;
   });
-  check_stopped("changes an object after it handed on the right to read it to ", [](weft::update<long> v) {
+  check_stopped("changes an object after it delegated the right to read it to ", [](weft::update<long> v) {
     weft::fork(child, [](const long&) {}, weft::read(v));
     const weft::write narrowed(v);
     narrowed = 4;
   });
-  check_stopped("reads an object after it handed on the right to change it to ", [](weft::update<long> v) {
+  check_stopped("reads an object after it delegated the right to change it to ", [](weft::update<long> v) {
     weft::fork(child, increment, v);
     weft::sync();
     *v += 1;
@@ -75,12 +75,12 @@ TEST_CASE("a right used after it was handed on") {
 }
 
 TEST_CASE("an object's value taken while children may change it") {
-  check_stopped("reads an object after it handed on the right to change it to ", [](weft::update<long>) {
+  check_stopped("reads an object after it delegated the right to change it to ", [](weft::update<long>) {
     weft::shared<long> own(1L);
     weft::fork(child, increment, own);
     std::printf("%ld", own.get());
   });
-  check_stopped("reads an object after it handed on the right to change it to ", [](weft::update<long>) {
+  check_stopped("reads an object after it delegated the right to change it to ", [](weft::update<long>) {
     weft::shared<long> own;
     weft::fork(child, [](long& v) { v = 1; }, weft::write(own));
     std::printf("%ld", own.get());
@@ -161,7 +161,7 @@ TEST_CASE("legal programs are not stopped: each body has a log of its own") {
     rt.run([&] {
       for (int i = 0; i < 10; ++i)
         weft::fork(
-            [](weft::update<long> a) {  // each uses what the one around it has handed on
+            [](weft::update<long> a) {  // each uses what the one around it has delegated
               *a += 1;
               weft::fork(
                   [](weft::update<long> b) {

@@ -20,7 +20,7 @@ class device {
   device() : thread_([this] { serve(); }) {}
   ~device() {
     {
-      const std::lock_guard hold(door_);
+      const std::lock_guard hold(mutex_);
       stop_ = true;
     }
     changed_.notify_one();
@@ -29,7 +29,7 @@ class device {
   template <class F>
   void submit(F then, weft::completion done, std::exception_ptr failure = nullptr) {
     {
-      const std::lock_guard hold(door_);
+      const std::lock_guard hold(mutex_);
       requests_.push_back({std::move(then), std::move(done), std::move(failure)});
     }
     changed_.notify_one();
@@ -43,7 +43,7 @@ class device {
   };
   void serve() {
     for (;;) {
-      std::unique_lock lock(door_);
+      std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return stop_ || !requests_.empty(); });
       if (requests_.empty()) return;
       request r = std::move(requests_.front());
@@ -57,7 +57,7 @@ class device {
         r.done.complete();
     }
   }
-  std::mutex door_;
+  std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<request> requests_;
   bool stop_ = false;

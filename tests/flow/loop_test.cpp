@@ -18,7 +18,7 @@ namespace {
 class calls {
  public:
   void add(int i) {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     all_.push_back(i);
   }
   std::vector<int> sorted() {
@@ -29,7 +29,7 @@ class calls {
   const std::vector<int>& in_order() const { return all_; }
 
  private:
-  std::mutex door_;
+  std::mutex mutex_;
   std::vector<int> all_;
 };
 

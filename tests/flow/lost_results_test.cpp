@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Results that were never produced, because their tasks failed or were dropped: whoever hands on a right to
+// Results that were never produced, because their tasks failed or were dropped: whoever delegates a right to
 // read one stops the program, whatever the way; a right to change one begins with a default value.
 #include "flow/runtimes.hpp"
 #include "support/child.hpp"
@@ -284,7 +284,7 @@ void on_each_loss(F&& f) {
       if (how != loss::stolen_and_failed || options.workers == 2) f(options, how);
 }
 
-/// Checks that each way to hand on a lost result stops the program with the sentence.
+/// Checks that each way to delegate a lost result stops the program with the sentence.
 template <class R>
 void check_stopped(const std::vector<way<R>>& ways, const std::string& sentence) {
   for (const way<R>& w : ways)
@@ -310,11 +310,11 @@ void check_stopped(const std::vector<way<R>>& ways, const std::string& sentence)
 }
 
 const char* const no_value =
-    "weft: task 'parent' hands on the right to read the result of a task that failed or was dropped: there "
+    "weft: task 'parent' delegates the right to read the result of a task that failed or was dropped: there "
     "is "
     "no value\n";
 
-/// Checks that a right on a result which is handed on before the failure is dealt with is no violation: the
+/// Checks that a right on a result which is delegated before the failure is dealt with is no violation: the
 /// task is dropped, and the exception leaves run.
 template <class R>
 void check_dropped(const std::vector<way<R>>& ways) {
@@ -354,7 +354,7 @@ TEST_CASE("a right to read a lost result stops the program, whatever the way") {
 
 TEST_CASE("a right to change a lost result that has no default value stops the program") {
   check_stopped<no_default>(ways_to_change<no_default>(),
-                            "weft: task 'parent' hands on the right to change the result of a task that "
+                            "weft: task 'parent' delegates the right to change the result of a task that "
                             "failed or was dropped: there "
                             "is no value, and no default to begin with\n");
 }
@@ -387,7 +387,7 @@ TEST_CASE("a lost result that is changed begins with a default value, and may be
     });
 }
 
-TEST_CASE("the results of tasks that ended well before one failed are handed on as ever") {
+TEST_CASE("the results of tasks that ended well before one failed are delegated as ever") {
   on_each_runtime([](weft::runtime& rt) {
     std::atomic<int> ran{0};
     rt.run([&] {

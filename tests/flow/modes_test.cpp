@@ -315,7 +315,7 @@ TEST_CASE("parts of an array are ordered where they overlap") {
   });
 }
 
-TEST_CASE("rights on parts are narrowed and handed on") {
+TEST_CASE("rights on parts are narrowed and delegated") {
   on_each_runtime([](weft::runtime& rt) {
     weft::shared_array<int> a(64), b(64);
     rt.run([&] {

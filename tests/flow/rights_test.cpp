@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Rights: named at the call or declared as parameters, handed on, narrowed; and the order they give.
+// Rights: named at the call or declared as parameters, delegated, narrowed; and the order they give.
 #include "flow/runtimes.hpp"
 #include "support/random.hpp"
 
@@ -117,7 +117,7 @@ TEST_CASE("a right's members reach the value") {
   CHECK(b.get() == "nxyz!e");
 }
 
-TEST_CASE("rights are handed on to children") {
+TEST_CASE("rights are delegated to children") {
   on_each_runtime([](weft::runtime& rt) {
     weft::shared<long> a, b, c(10L), d, e(0L);
     rt.run([&] {
@@ -134,7 +134,7 @@ TEST_CASE("rights are handed on to children") {
   });
 }
 
-TEST_CASE("rights are narrowed where they are handed on") {
+TEST_CASE("rights are narrowed where they are delegated") {
   on_each_runtime([](weft::runtime& rt) {
     weft::shared<long> v(1L), seen(0L);
     rt.run([&] {

@@ -48,7 +48,7 @@ TEST_CASE("a use that comes too early is reported with its line and that of the 
     weft::fork([](long& v) { ++v; }, weft::update(x));
     std::printf("%ld", x.get());
   });
-  check_report(text, "call weft::sync() first", place("at", line + 4) + place("handed on at", line + 3));
+  check_report(text, "call weft::sync() first", place("at", line + 4) + place("delegated at", line + 3));
 }
 
 TEST_CASE("so is one through a parameter, in a task of another") {
@@ -62,7 +62,7 @@ TEST_CASE("so is one through a parameter, in a task of another") {
     weft::fork(middle, x);
   });
   check_report(text, "to task 'child'; call weft::sync() first",
-               place("at", line + 5) + place("handed on at", line + 4));
+               place("at", line + 5) + place("delegated at", line + 4));
 }
 
 TEST_CASE("a right that outlives its task, and rights that contradict each other") {

@@ -26,7 +26,7 @@ void deal_with_failure() {
 const char* const sentence =
     "is given a right on the result of task 'producer', which failed or was dropped: there is no value\n";
 
-/// Checks that the program stops, and says so, where `give` hands on what `take` took from the result of a
+/// Checks that the program stops, and says so, where `give` delegates what `take` took from the result of a
 /// task that fails.
 template <class Take, class Give>
 void check_stopped(Take take, Give give, const char* says = sentence) {
@@ -77,7 +77,7 @@ TEST_CASE("a right that is taken from a lost result stops the program as without
   check_stopped(
       [](auto& r) { return &r; },
       [](weft::runtime&, auto* r) { weft::fork([](const int&) {}, weft::read(*r)); },
-      "hands on the right to read the result of a task that failed or was dropped: there is no value\n");
+      "delegates the right to read the result of a task that failed or was dropped: there is no value\n");
 }
 
 TEST_CASE("a lost result is forgotten with its handle, with its body, and when it gets a value") {

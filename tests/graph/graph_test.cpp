@@ -110,10 +110,10 @@ struct execution : made_strand {
     prepare(*running.at(&task));
     return *static_cast<number*>(task.objects()[0]);
   }
-  /// *Returns*: whether values had to come home.
-  bool come_home() {
-    const bool must = g.must_come_home();
-    if (must) g.come_home();
+  /// *Returns*: whether values had to are written back.
+  bool write_back() {
+    const bool must = g.must_write_back();
+    if (must) g.write_back();
     return must;
   }
   void fail(const closure& task, int e) {
@@ -434,7 +434,7 @@ TEST_CASE("a commuting task that was running when the frame was promoted shuts t
     if (stolen) set(first, closure_state::stolen);
     e.begin(stolen ? nullptr : &first);
     CHECK(e.take() == nullptr);
-    if (stolen) e.running[&first] = e.g.take_foreign(first);
+    if (stolen) e.running[&first] = e.g.take_stolen_node(first);
     e.end(first);
     CHECK(e.take() != nullptr);
     CHECK(e.take() == nullptr);
@@ -920,11 +920,11 @@ TEST_CASE("a closure that was stolen before is noted, and those behind it wait f
   e.end(free);
   CHECK_FALSE(e.g.all_ended());
   CHECK_FALSE(e.g.needs_owner());
-  CHECK(e.g.take_foreign(waits) == nullptr);
-  graph_node* const n = e.g.take_foreign(stolen);
+  CHECK(e.g.take_stolen_node(waits) == nullptr);
+  graph_node* const n = e.g.take_stolen_node(stolen);
   REQUIRE(n != nullptr);
   CHECK(n->task == &stolen);
-  CHECK(e.g.take_foreign(stolen) == nullptr);
+  CHECK(e.g.take_stolen_node(stolen) == nullptr);
   graph_entry* folds = nullptr;
   e.g.finish(*n, folds);
   CHECK(folds == nullptr);
@@ -1020,7 +1020,7 @@ TEST_CASE("a task that writes does not wait for those that use the old value") {
     number& version = e.begun(changes);
     CHECK(&version != &x);
     version.value = 2;
-    CHECK_FALSE(e.come_home());
+    CHECK_FALSE(e.write_back());
     e.end(changes);
     CHECK(e.take_all() == tasks{&young});
     CHECK(&e.begun(young) == &version);
@@ -1028,11 +1028,11 @@ TEST_CASE("a task that writes does not wait for those that use the old value") {
     CHECK(e.take_all() == tasks{&last});  // before `old` has ended
     e.begun(last).value += 5;
     e.end(last);
-    CHECK_FALSE(e.come_home());
+    CHECK_FALSE(e.write_back());
     CHECK(x.value == 1);
     e.end(old);
     CHECK(number::alive == 2);
-    CHECK(e.come_home());
+    CHECK(e.write_back());
     CHECK(x.value == 7);
     CHECK(number::alive == 1);
     CHECK(e.g.renames() == 1);
@@ -1042,7 +1042,7 @@ TEST_CASE("a task that writes does not wait for those that use the old value") {
     CHECK(e.take_for_owner() == &more);
     CHECK(&e.begun(more) == &x);
     e.end(more);
-    CHECK_FALSE(e.come_home());
+    CHECK_FALSE(e.write_back());
     e.g.end();
   }
   CHECK(number::alive == 1);
@@ -1066,7 +1066,7 @@ TEST_CASE("an object is renamed only where that is asked for, and something is i
   e.end_running();
   e.take_all();
   e.end_running();
-  CHECK(e.come_home());
+  CHECK(e.write_back());
 
   execution alone;
   alone.add({reads(x)});
@@ -1120,7 +1120,7 @@ TEST_CASE("an object has a bounded number of versions, and they are used again")
   CHECK(number::alive == 3);
   e.take_all();
   e.end_running();
-  CHECK(e.come_home());
+  CHECK(e.write_back());
   CHECK(x.value == 6);
   CHECK(number::alive == 1);
 }
@@ -1147,7 +1147,7 @@ TEST_CASE("after a failure an object has the value that the serial program would
   CHECK(e.must_drop(three));
   e.running.at(&three)->dropped = true;
   e.end(three);
-  CHECK(e.come_home());
+  CHECK(e.write_back());
   CHECK(x.value == 11);
   CHECK(e.error() == 7);
 }
@@ -1180,20 +1180,20 @@ TEST_CASE("a graph of tiny tasks burdens its owner") {
   const closure& first = e.add();
   const closure& second = e.add();
   e.begin();
-  CHECK_FALSE(e.g.burdens());
+  CHECK_FALSE(e.g.unprofitable());
   CHECK_FALSE(e.g.tiny());
   report(e.g, tiny, false);  // what thieves find says nothing of the owner's own
-  CHECK_FALSE(e.g.burdens());
+  CHECK_FALSE(e.g.unprofitable());
   CHECK(e.g.tiny());
   report(e.g, tiny, true);
-  CHECK(e.g.burdens());
+  CHECK(e.g.unprofitable());
   report(e.g, fair, false);  // one way or the other
-  CHECK(e.g.burdens());
+  CHECK(e.g.unprofitable());
   report(e.g, long_enough, false);  // but it may be worth their while
-  CHECK_FALSE(e.g.burdens());
+  CHECK_FALSE(e.g.unprofitable());
   CHECK_FALSE(e.g.tiny());
   report(e.g, tiny, true);
-  CHECK(e.g.burdens());
+  CHECK(e.g.unprofitable());
 
   CHECK(e.g.all_behind() == nullptr);
   e.take();
@@ -1208,22 +1208,22 @@ TEST_CASE("thieves leave the level of tiny tasks alone, until one is worth their
   execution e;
   e.add();
   e.begin();
-  CHECK_FALSE(e.left_alone.covers(*e.top->parent));
+  CHECK_FALSE(e.cooldown.covers(*e.top->parent));
   report(e.g, fair, false);
-  CHECK_FALSE(e.left_alone.covers(*e.top->parent));
+  CHECK_FALSE(e.cooldown.covers(*e.top->parent));
   report(e.g, tiny, false);
-  CHECK(e.left_alone.covers(*e.top->parent));
-  CHECK_FALSE(e.left_alone.covers(*e.top));
-  CHECK(e.left_alone.last() == e.g.speed.tiny_until().get());
+  CHECK(e.cooldown.covers(*e.top->parent));
+  CHECK_FALSE(e.cooldown.covers(*e.top));
+  CHECK(e.cooldown.last() == e.g.speed.tiny_until().get());
   report(e.g, long_enough, true);
-  CHECK_FALSE(e.left_alone.any());
+  CHECK_FALSE(e.cooldown.any());
 }
 
 TEST_CASE("a rest becomes longer, never shorter, until it is ended") {
   using clock = weft::sched::deadline::clock;
   execution e;
   const weft::sched::frame& level = *e.top;
-  weft::sched::rest& r = e.left_alone;
+  weft::sched::rest& r = e.cooldown;
   const auto far = clock::now() + std::chrono::hours(2), near = clock::now() + std::chrono::hours(1);
   r.begin(level, far);
   r.begin(level, near);
@@ -1245,10 +1245,10 @@ TEST_CASE("a graph with priorities is no burden, nor is one with a failure") {
   e.add();
   e.begin();
   report(e.g, tiny, true);
-  CHECK(e.g.burdens());
+  CHECK(e.g.unprofitable());
   e.add({}, {}, {.priority = 1});
   e.visit_all();
-  CHECK_FALSE(e.g.burdens());
+  CHECK_FALSE(e.g.unprofitable());
 
   execution f;
   const closure& failing = f.add();
@@ -1256,7 +1256,7 @@ TEST_CASE("a graph with priorities is no burden, nor is one with a failure") {
   report(f.g, tiny, true);
   f.take();
   f.fail(failing, 1);
-  CHECK_FALSE(f.g.burdens());
+  CHECK_FALSE(f.g.unprofitable());
 }
 
 TEST_CASE("a graph may begin behind what an earlier one has ended") {

@@ -339,7 +339,7 @@ TEST_CASE("more strands than there is room for are counted") {
     CHECK_THAT(dumped, contains(" with 1 worker\n  worker 0 "));
     CHECK_THAT(dumped, contains("  not looked at: 3 strands\n"));
     std::string missing;
-    weft::sched::living_engine::first()->home().submitted.each(1'000'000u, [&](weft::sched::strand&) {
+    weft::sched::registered_engine::first()->home().submitted.each(1'000'000u, [&](weft::sched::strand&) {
       if (missing.empty()) missing = dump();
     });
     CHECK_THAT(missing, contains("  some lists of strands are locked and missing here\n"));
@@ -369,14 +369,14 @@ TEST_CASE("of many who are at what somebody waits for, some are named") {
 }
 
 TEST_CASE("what is locked is not waited for, and said") {
-  using weft::sched::living_engine;
+  using weft::sched::registered_engine;
   weft::runtime rt({.workers = 1});
   event e;
   const run_beside run(rt, [&] { weft::fork({.name = "held", .event = true}, [&] { e.hold(); }); });
   description_with(rt, {"waits for an event"});
-  weft::sched::engine& home = living_engine::first()->home();
+  weft::sched::engine& home = registered_engine::first()->home();
   {
-    const std::lock_guard hold(living_engine::door);
+    const std::lock_guard hold(registered_engine::mutex);
     std::string described;
     std::thread([&] { described = rt.describe(); }).join();
     CHECK(described == "somebody else describes a runtime just now\n");
@@ -394,9 +394,9 @@ TEST_CASE("what is locked is not waited for, and said") {
     if (s.status.load() == weft::sched::strand_status::waiting) waiting = &s;
   });
   REQUIRE(waiting != nullptr);
-  waiting->door.lock();
+  waiting->mutex.lock();
   const std::string unseen = dump();
-  waiting->door.unlock();
+  waiting->mutex.unlock();
   CHECK_THAT(unseen, contains(" cannot be looked at: its door is locked\n"));
   CHECK_THAT(dump(), contains("'held' waits for an event outside the runtime"));
   e.happen();
@@ -404,7 +404,7 @@ TEST_CASE("what is locked is not waited for, and said") {
 
 TEST_CASE("a cycle is described only if all of it stands still") {
   using weft::sched::describer;
-  using weft::sched::living_engine;
+  using weft::sched::registered_engine;
   using weft::sched::strand_view;
   weft::runtime rt({.workers = 1});
   event first, second, third;
@@ -420,8 +420,8 @@ TEST_CASE("a cycle is described only if all of it stands still") {
   std::size_t n = 0;
   wait_until([&] {
     weft::sched::strand_views views(room, 20'000);
-    const std::lock_guard hold(living_engine::door);
-    views.add(living_engine::first()->home());
+    const std::lock_guard hold(registered_engine::mutex);
+    views.add(registered_engine::first()->home());
     n = views.all().size();
     return n == 2 && room[0].is == strand_view::state::waiting && room[1].is == strand_view::state::waiting;
   });
@@ -429,8 +429,8 @@ TEST_CASE("a cycle is described only if all of it stands still") {
   // As if each waited for the run of the other, which the library never does.
   const auto described = [&] {
     weft::sched::strand_views views(room, 20'000);
-    const std::lock_guard hold(living_engine::door);
-    views.add(living_engine::first()->home());
+    const std::lock_guard hold(registered_engine::mutex);
+    views.add(registered_engine::first()->home());
     for (strand_view& v : views.all()) {
       v.external = v.ended = false;
       v.awaits = {};
@@ -443,8 +443,8 @@ TEST_CASE("a cycle is described only if all of it stands still") {
     const auto append = [](void* to, const char* t, std::size_t length) {
       static_cast<std::string*>(to)->append(t, length);
     };
-    const std::lock_guard hold(living_engine::door);
-    describer(weft::sched::description_sink(append, &text), views).describe(*living_engine::first());
+    const std::lock_guard hold(registered_engine::mutex);
+    describer(weft::sched::description_sink(append, &text), views).describe(*registered_engine::first());
     return text;
   };
   const weft::sched::strand_views views = described();

@@ -67,7 +67,7 @@ struct waiting_for_frontier : model::suite<waiting_for_frontier, 2> {
     for (int n = 0; n < 2; ++n) {
       bytes[n].set(n + 1);
       added.store(n + 1, weft::base::memory_order_release);
-      if (body.stir()) {
+      if (body.set_dirty()) {
         ++taken_back.count;
         body.leave();
         advance();
@@ -83,7 +83,7 @@ struct waiting_for_frontier : model::suite<waiting_for_frontier, 2> {
       } else if (body.watch()) {
         return;
       } else {
-        model::require(body.calm(), "the task goes on");
+        model::require(body.clear_dirty(), "the task goes on");
         ++calmed.count;
       }
     }
@@ -136,5 +136,5 @@ int main() {
                            {"block::end_move", operation::store});
   model::control<spilling>("append_frontier", "the memory is taken while somebody reads",
                            {"block::begin_move", operation::rmw});
-  return model::verdict();
+  return model::fork_action();
 }

@@ -88,5 +88,5 @@ int main() {
   control("the thief leaves without order", "steal_from_running", operation::rmw);
   control("links are followed without order", "find_ready", operation::load);
   control("a frame is linked before it is complete", "open_frame", operation::store);
-  return model::verdict();
+  return model::fork_action();
 }

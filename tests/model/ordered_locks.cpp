@@ -93,5 +93,5 @@ int main() {
   control("the lock is taken without order", "request::granted", operation::load);
   control("two come through the door", "try_lock", operation::atomicity);
   control("the queue is not handed over", "unlock", operation::store);
-  return model::verdict();
+  return model::fork_action();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Release of versions: the memory of a value is used again only when all who read it have ended, and the last
-// value comes home.
+// value is written back.
 #include "model/machine.hpp"
 
 namespace {
@@ -81,5 +81,5 @@ int main() {
   control("the door opens before all is written", "unlock", operation::store);
   control("who comes in sees nothing of those before", "try_lock", operation::rmw);
   control("thieves do not fence", "heavy_fence", operation::fence);
-  return model::verdict();
+  return model::fork_action();
 }

@@ -242,7 +242,7 @@ class body {
     return K;
   }
 
-  /// Only objects of the whole program handed on by the root are watched.
+  /// Only objects of the whole program delegated by the root are watched.
   void note(const target& g, std::deque<std::atomic<int>>& at_work, std::atomic<std::uint64_t>& met) {
     if (static_cast<std::size_t>(g.from) >= at_work.size()) return;
     // Relaxed, here and in the destructor: only the count matters; it orders nothing.

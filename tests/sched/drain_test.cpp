@@ -17,9 +17,9 @@
 
 using weft::sched::closure;
 using weft::sched::closure_state;
+using weft::sched::fork_action;
 using weft::sched::frame;
 using weft::sched::strand;
-using weft::sched::verdict;
 using weft_test::made_closure;
 using weft_test::made_strand;
 using weft_test::reads;
@@ -232,7 +232,7 @@ TEST_CASE("only the first raise of a body counts, and forks behind it are droppe
   e.fork(1);
   raise(e, std::make_exception_ptr(3));
   CHECK(failing(e));
-  CHECK(judge_fork(e) == verdict::drop);
+  CHECK(classify_fork(e) == fork_action::drop);
   CHECK(worker.dropped == 1);
   raise(e, std::make_exception_ptr(4));
   CHECK(e.drain_all());
@@ -337,21 +337,21 @@ TEST_CASE("a strand may be put aside as data at a stolen closure, and continued 
 
 TEST_CASE("the verdict on a fork: at once, deferred, dropped") {
   execution e;
-  CHECK(judge_fork(e) == verdict::defer);  // inlining is off: no stack address is high enough
+  CHECK(classify_fork(e) == fork_action::defer);  // inlining is off: no stack address is high enough
   e.inline_limit = 1;
-  CHECK(judge_fork(e) == verdict::run_now);
+  CHECK(classify_fork(e) == fork_action::run_now);
   CHECK(e.may_inline());  // the limit was restored on the way
   e.wanted_surplus = 2;
-  CHECK(judge_fork(e) == verdict::defer);
+  CHECK(classify_fork(e) == fork_action::defer);
   e.surplus = 2;
-  CHECK(judge_fork(e) == verdict::run_now);
+  CHECK(classify_fork(e) == fork_action::run_now);
   e.fork(1);
-  CHECK(judge_fork(e) == verdict::defer);
+  CHECK(classify_fork(e) == fork_action::defer);
   CHECK_FALSE(e.may_inline());
   e.run_of_all.stopped = true;
-  CHECK(judge_fork(e) == verdict::defer);  // nobody told the strand yet
+  CHECK(classify_fork(e) == fork_action::defer);  // nobody told the strand yet
   e.attention = weft::sched::stop_asked;
-  CHECK(judge_fork(e) == verdict::drop);
+  CHECK(classify_fork(e) == fork_action::drop);
   CHECK(e.drain_all());
   CHECK(e.thrown_number() == -2);
 }
@@ -510,7 +510,7 @@ TEST_CASE("where the cap is reached, fork runs the pending children of its body 
   e.cap = 4;  // of which two are taken by the frame below
   e.fork(0, [&] {
     for (int i = 1; i <= 8; ++i) {
-      CHECK(judge_fork(e) == verdict::defer);
+      CHECK(classify_fork(e) == fork_action::defer);
       CHECK(e.live < 4);
       e.fork(i);
     }
@@ -527,10 +527,10 @@ TEST_CASE("beyond the cap with nothing pending in the body, nesting goes on") {
   execution e;
   e.cap = 2;
   e.fork(0, [&] {
-    CHECK(judge_fork(e) == verdict::defer);
+    CHECK(classify_fork(e) == fork_action::defer);
     e.fork(1, [&] {
       CHECK(e.live == 2);
-      CHECK(judge_fork(e) == verdict::defer);
+      CHECK(classify_fork(e) == fork_action::defer);
       e.fork(2);
     });
   });
@@ -546,7 +546,7 @@ TEST_CASE("deep in the stack, room is made only for a body that has forked very 
   std::size_t most = 0;
   e.fork(0, [&] {
     for (int i = 1; i <= 10'000; ++i) {
-      CHECK(judge_fork(e) == verdict::defer);
+      CHECK(classify_fork(e) == fork_action::defer);
       e.fork(i);
       most = std::max<std::size_t>(most, e.live);
     }
@@ -565,9 +565,9 @@ TEST_CASE("what is thrown while room is made stays at that place of the referenc
   e.fork(0, [&] {
     e.fork(1);
     e.fork(2, [] { throw 5; });
-    CHECK(judge_fork(e) == verdict::drop);
+    CHECK(classify_fork(e) == fork_action::drop);
     CHECK(failing(e));
-    CHECK(judge_fork(e) == verdict::drop);
+    CHECK(classify_fork(e) == fork_action::drop);
     e.log.push_back(-1);
   });
   e.fork(3);
@@ -679,7 +679,7 @@ TEST_CASE("a strand may be put aside as data in a promoted frame") {
 }
 
 TEST_CASE("outside tasks fork and sync stop the program") {
-  const auto forked = weft_test::run_in_child([] { judge_fork(weft::sched::current()); });
+  const auto forked = weft_test::run_in_child([] { classify_fork(weft::sched::current()); });
   CHECK(forked.aborted());
   CHECK_THAT(forked.output, weft_test::contains("weft: fork() was called outside a task"));
   const auto synced = weft_test::run_in_child([] { weft::sched::sync(weft::sched::current()); });

@@ -49,7 +49,7 @@ void run(engine& e, std::function<void()> body, weft::sched::task_options o = {}
 void fork(std::initializer_list<weft_test::access> rights, std::function<void()> body,
           weft::sched::task_options o = {}) {
   strand& s = weft::sched::current();
-  if (judge_fork(s) == weft::sched::verdict::drop) return;
+  if (classify_fork(s) == weft::sched::fork_action::drop) return;
   if (!s.pending()) open_frame(s);
   defer(s, weft_test::make_closure(s.closures, rights, std::move(body), o));
 }
@@ -97,9 +97,9 @@ TEST_CASE("forks may nest on the upper half of a context's stack") {
   weft::sched::context_pool pool(64 * 1024, nothing);
   auto& a = pool.take();
   auto& b = pool.take();
-  const auto apart =
+  const auto privatized =
       a.inline_limit > b.inline_limit ? a.inline_limit - b.inline_limit : b.inline_limit - a.inline_limit;
-  CHECK(apart >= 64 * 1024);
+  CHECK(privatized >= 64 * 1024);
   pool.put(a);
   pool.put(b);
 }

@@ -457,22 +457,22 @@ TEST_CASE("a running strand's tiny tasks are left alone, with all that they have
   s.open(&tiny);
   s.add();
   s.add();
-  s.left_alone.begin(*f.parent);
-  const auto far = [&] { return s.left_alone.covers(*f.parent); };
+  s.cooldown.begin(*f.parent);
+  const auto far = [&] { return s.cooldown.covers(*f.parent); };
   s.status = weft::sched::strand_status::running;
   weft::sched::findings found = find_ready(s, s.table);
   CHECK(found.ready == &beside);  // below it
   set(beside, closure_state::stolen);
   for (;;) {
-    s.left_alone.begin(*f.parent);
+    s.cooldown.begin(*f.parent);
     found = find_ready(s, s.table);
     if (far()) break;  // else the test was too slow
   }
   CHECK(found.ready == nullptr);
-  CHECK(found.left_alone);
+  CHECK(found.cooldown);
   s.status = weft::sched::strand_status::waiting;
   CHECK(find_ready(s, s.table).ready != nullptr);
   s.status = weft::sched::strand_status::running;
-  s.left_alone.end();
+  s.cooldown.end();
   CHECK(find_ready(s, s.table).ready != nullptr);
 }

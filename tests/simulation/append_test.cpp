@@ -11,7 +11,7 @@
 namespace {
 
 /// Keeps the bytes.
-class to_string final : public weft::stream::placer {
+class to_string final : public weft::stream::stream_layout {
  public:
   to_string(std::string& all, bool readable) : all_(all), readable_(readable) {}
   void place(std::span<const weft::stream::piece> pieces) override {

@@ -16,7 +16,7 @@ namespace {
 using weft::stream::batch;
 
 /// Keeps the bytes; takes its time for those of one offset, and fails at another.
-class slow_layout final : public weft::stream::placer {
+class slow_layout final : public weft::stream::stream_layout {
  public:
   std::uint64_t slow_at = UINT64_MAX, fail_at = UINT64_MAX;
   std::atomic<bool> begun{false}, may_end{false};
@@ -45,9 +45,9 @@ class slow_layout final : public weft::stream::placer {
 struct post {
   slow_layout layout;
   weft::stream::memory_pool pool{4096};
-  weft::stream::lane_table lanes{pool, layout, 1 << 20, "unused"};
+  weft::stream::buffer_table worker_buffers{pool, layout, 1 << 20, "unused"};
   weft::stream::first_failure failure;
-  weft::stream::dispatcher dispatch{layout, lanes, failure};
+  weft::stream::dispatcher dispatch{layout, worker_buffers, failure};
   std::string text = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN";
 
   void add_all() {

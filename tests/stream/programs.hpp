@@ -13,7 +13,7 @@
 
 namespace stream_test {
 
-/// One statement of a task's body. read: a child reads half of what there is, and hands on the rest to be
+/// One statement of a task's body. read: a child reads half of what there is, and delegates the rest to be
 /// read; look: one that may not append does, and tells another; next: the next bytes at the position that all
 /// such share; inspect: a run reads all. loop: a child calls its body several times.
 struct statement {

@@ -40,7 +40,7 @@ void wait_for(const std::atomic<bool>& flag) {
 }
 
 /// A stream that is kept in memory, up to so many bytes.
-class small_device final : public weft::stream::placer {
+class small_device final : public weft::stream::stream_layout {
  public:
   explicit small_device(std::size_t room) : room_(room) {}
   void place(std::span<const weft::stream::piece> pieces) override {

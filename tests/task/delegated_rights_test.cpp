@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Checked builds, the log of rights handed on: what is a violation, what is not, and what is said then.
+// Checked builds, the log of rights delegated: what is a violation, what is not, and what is said then.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 
@@ -8,12 +8,12 @@
 #include <string>
 
 using weft::sched::access_mode;
-using weft::sched::handed_on;
+using weft::sched::delegated_rights;
 
 namespace {
 
 /// What the program says when `use` of `object` is a violation; empty if it is none.
-std::string objection(const handed_on& log, const void* object, access_mode use,
+std::string objection(const delegated_rights& log, const void* object, access_mode use,
                       const char* parent = "parent") {
   const auto child = weft_test::run_in_child([&] { log.check(object, use, parent); });
   return child.aborted() ? child.output : std::string(child.exit_code == 0 ? "" : "ended strangely");
@@ -22,7 +22,7 @@ std::string objection(const handed_on& log, const void* object, access_mode use,
 }  // namespace
 
 TEST_CASE("an empty log objects to nothing") {
-  const handed_on log;
+  const delegated_rights log;
   int x = 0;
   log.check(&x, access_mode::update, "parent");
   log.check(nullptr, access_mode::read, nullptr);
@@ -30,20 +30,20 @@ TEST_CASE("an empty log objects to nothing") {
 }
 
 TEST_CASE("both tasks, both rights and the remedy are named") {
-  handed_on log;
+  delegated_rights log;
   int x = 0, y = 0;
   log.note(&y, access_mode::read, "other", nullptr);
   log.note(&x, access_mode::write, "child", nullptr);
   CHECK(objection(log, &x, access_mode::read)
-            .starts_with("weft: task 'parent' reads an object after it handed on the right to change it to "
+            .starts_with("weft: task 'parent' reads an object after it delegated the right to change it to "
                          "task 'child'; call "
                          "weft::sync() first\n"));
   CHECK(objection(log, &x, access_mode::update)
-            .starts_with("weft: task 'parent' changes an object after it handed on the right to change it to "
+            .starts_with("weft: task 'parent' changes an object after it delegated the right to change it to "
                          "task 'child'; call "
                          "weft::sync() first\n"));
   CHECK(objection(log, &y, access_mode::update)
-            .starts_with("weft: task 'parent' changes an object after it handed on the right to read it to "
+            .starts_with("weft: task 'parent' changes an object after it delegated the right to read it to "
                          "task 'other'; call "
                          "weft::sync() first\n"));
   CHECK(objection(log, &y, access_mode::update, nullptr).starts_with("weft: task 'task' changes"));
@@ -53,14 +53,14 @@ TEST_CASE("a use is a violation exactly where the rights conflict") {
   int x = 0;
   for (const access_mode given : {access_mode::read, access_mode::write, access_mode::update})
     for (const access_mode use : {access_mode::read, access_mode::write, access_mode::update}) {
-      handed_on log;
+      delegated_rights log;
       log.note(&x, given, "child", nullptr);
       CHECK(objection(log, &x, use).empty() == !weft::sched::conflict(given, use));
     }
 }
 
 TEST_CASE("of several rights on an object each counts") {
-  handed_on log;
+  delegated_rights log;
   int x = 0;
   log.note(&x, access_mode::read, "reader", nullptr);
   log.note(&x, access_mode::write, "writer", nullptr);
@@ -68,8 +68,8 @@ TEST_CASE("of several rights on an object each counts") {
   CHECK_THAT(objection(log, &x, access_mode::update), weft_test::contains("'reader'"));
 }
 
-TEST_CASE("sync restores full use of what this body handed on") {
-  handed_on log;
+TEST_CASE("sync restores full use of what this body delegated") {
+  delegated_rights log;
   int x = 0;
   log.note(&x, access_mode::write, "child", nullptr);
   log.forget_children();
@@ -79,7 +79,7 @@ TEST_CASE("sync restores full use of what this body handed on") {
 }
 
 TEST_CASE("bodies inside bodies have logs of their own") {
-  handed_on log;
+  delegated_rights log;
   int outer = 0, inner = 0;
   log.note(&outer, access_mode::write, "outer child", nullptr);
   const auto mark = log.enter_body();
@@ -101,7 +101,7 @@ TEST_CASE("bodies inside bodies have logs of their own") {
 }
 
 TEST_CASE("an object that has ended is forgotten, others are not") {
-  handed_on log;
+  delegated_rights log;
   int x = 0, y = 0;
   log.note(&x, access_mode::write, "first", nullptr);
   log.note(&y, access_mode::write, "second", nullptr);

@@ -94,10 +94,10 @@ TEST_CASE("forks may run tasks at once while there is surplus and no garbage") {
   s.restore_limit();
   CHECK(s.limit == no_inlining);
   CHECK_FALSE(s.may_inline());
-  s.release_leftovers();  // something above it lives
+  s.release_deferred();  // something above it lives
   CHECK_FALSE(s.may_inline());
   s.objects.release_to(kept);
-  s.release_leftovers();
+  s.release_deferred();
   CHECK(s.may_inline());
 }
 
@@ -119,10 +119,10 @@ TEST_CASE(
   with_body s;
   std::byte* const all[] = {allocate(s), allocate(s), allocate(s), allocate(s), allocate(s), allocate(s)};
   for (const int i : {1, 2, 4, 3}) s.left.note(all[i], all[i] + 16);
-  s.release_leftovers();
+  s.release_deferred();
   CHECK(s.objects.top() == all[5] + 16);
   s.left.note(all[5], all[5] + 16);
-  s.release_leftovers();
+  s.release_deferred();
   CHECK(s.objects.top() == all[1]);
   CHECK_FALSE(s.left.any());
 }
@@ -138,7 +138,7 @@ TEST_CASE("an object whose handle waited for children is destroyed once, before 
   s.left.note(c.note, handle::waiting, end(c));
   s.left.note(a.note, handle::waiting, end(a));
   s.left.note(d.note, handle::waiting, end(d));
-  s.release_leftovers();
+  s.release_deferred();
   CHECK(destroyed == std::vector<int>{3, 1});
   CHECK(s.cleanups == &b.note);
   CHECK(s.objects.top() == reinterpret_cast<std::byte*>(&c));
@@ -164,11 +164,11 @@ TEST_CASE("a body that waits keeps its leftovers apart from those of its childre
   s.objects.release_to(childs);
   s.left.begin_body();
   s.left.resume(aside);
-  s.release_leftovers();
+  s.release_deferred();
   CHECK(s.objects.top() == last);
   CHECK(s.left.any());
   s.left.note(more, more + 16);
-  s.release_leftovers();
+  s.release_deferred();
   CHECK(s.objects.top() == own);
   CHECK_FALSE(s.left.any());
 }
@@ -185,7 +185,7 @@ TEST_CASE("leftovers of a task inside fork fall to the body around it if it leav
   s.left.note(other, other + 16);
   s.left.note(inner.note, handle::waiting, other);
   s.left.inherit(aside);
-  s.release_leftovers();
+  s.release_deferred();
   CHECK(destroyed == std::vector<int>{2});
   CHECK(s.cleanups == &outer.note);
   CHECK(s.objects.top() == reinterpret_cast<std::byte*>(&inner));
@@ -199,7 +199,7 @@ TEST_CASE("a task inside fork does not touch records below its own, whatever han
   s.left.note(outer.note, handle::ended, reinterpret_cast<std::byte*>(&outer + 1));
   const auto aside = s.left.put_aside(s.cleanups);
   s.left.note(outer.note, handle::ended, reinterpret_cast<std::byte*>(&outer + 1));
-  s.release_leftovers();
+  s.release_deferred();
   CHECK(s.cleanups == &outer.note);
   s.left.resume(aside);
 }

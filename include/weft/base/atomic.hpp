@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The one door to atomics, with the asymmetric pair by which a thief orders itself against an owner.
+// The one way to atomics, with the asymmetric pair by which a thief orders itself against an owner.
 #pragma once
 
 #include <weft/base/platform.hpp>

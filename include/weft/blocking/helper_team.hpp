@@ -15,16 +15,16 @@ namespace weft::inline WEFT_ABI::sched {
 ///  1. The founder makes it, and returns from wait() before it ends.
 ///  2. `members_` is changed by anybody; whoever brings it to zero sets `all_left_`, and touches nothing
 ///  more.
-class crew {
+class helper_team {
  public:
   using function = void (*)(void* of) noexcept;
 
   /// *Requires*: called in a task; `options` live as long. `what` says to people what is waited for.
   /// *Throws*: std::bad_alloc, std::system_error.
-  crew(strand& founder, function work, void* of, const task_options& options, const char* what);
-  crew(const crew&) = delete;
-  crew& operator=(const crew&) = delete;
-  ~crew();
+  helper_team(strand& founder, function work, void* of, const task_options& options, const char* what);
+  helper_team(const helper_team&) = delete;
+  helper_team& operator=(const helper_team&) = delete;
+  ~helper_team();
 
   /// Sends for one more. *Returns*: whether one will come; there may be no memory for it. *Requires*: called
   /// by the founder or a member.
@@ -34,7 +34,7 @@ class crew {
   void wait() noexcept;
 
  private:
-  struct errand;
+  struct switch_action;
   static signal* leave_(strand& s) noexcept;
 
   strand& founder_;

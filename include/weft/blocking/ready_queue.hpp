@@ -40,13 +40,13 @@ std::exception_ptr call_as_task(strand& s, const char* name, F&& f) noexcept {
   return *std::exchange(s.thrown, std::nullopt);
 }
 
-/// Nodes that are ready, in the order in which they became so, and the crew that takes them: the task that
+/// Nodes that are ready, in the order in which they became so, and the team that takes them: the task that
 /// begins (the founder), and as many workers as have nothing else to do. Whoever has done a node keeps one of
 /// those that this has made ready, and offers the others. `Node` has a member `next`, for this queue.
 ///
 /// Who may touch it when:
 ///  1. The founder calls take_all, once.
-///  2. The rest is for members, within `Work`, and behind the door.
+///  2. The rest is for members, within `Work`, and under the lock.
 template <class Node>
 class ready_queue {
  public:
@@ -69,20 +69,20 @@ class ready_queue {
       static void help(void* self) noexcept {
         auto& j = *static_cast<job*>(self);
 #if WEFT_RACES
-        context::races::acquire(&j.queue.crew_);
+        context::races::acquire(&j.queue.team_);
 #endif
         j.queue.members_work(j.work, true);
       }
     } mine{*this, work};
-    crew all(current(), &job::help, &mine, options, what);
-    crew_ = &all;
+    helper_team all(current(), &job::help, &mine, options, what);
+    team_ = &all;
 #if WEFT_RACES
-    context::races::release(&crew_);
+    context::races::release(&team_);
 #endif
     members_work(work, false);
     all.wait();
 #if WEFT_RACES
-    context::races::acquire(&door_);
+    context::races::acquire(&mutex_);
 #endif
     if (error_) std::rethrow_exception(error_);
   }
@@ -91,7 +91,7 @@ class ready_queue {
   void offer(Node& n) noexcept {
     bool call = false;
     {
-      const std::lock_guard hold(door_);
+      const std::lock_guard hold(mutex_);
       append(n);
       call = !std::exchange(called_, true);
     }
@@ -99,14 +99,14 @@ class ready_queue {
   }
   /// Nothing begins any more.
   void end_early() noexcept {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     over_.store(true, base::memory_order_relaxed);
   }
   /// The same, with an exception for the founder: of several that with the least `place`, but for what the
   /// first one has cancelled. Bodies of the run wait for no lock any more.
   void fail(strand& s, std::exception_ptr e, std::pair<std::uint64_t, std::uint64_t> place) noexcept {
     {
-      const std::lock_guard hold(door_);
+      const std::lock_guard hold(mutex_);
       over_.store(true, base::memory_order_relaxed);
       if (!error_ || (place < failed_ && !is_cancelled(e))) {
         error_ = std::move(e);
@@ -117,7 +117,7 @@ class ready_queue {
   }
 #if WEFT_RACES
   /// The founder sees what the caller has done, when all have left.
-  void let_see() noexcept { context::races::release(&door_); }
+  void let_see() noexcept { context::races::release(&mutex_); }
 #endif
   /// Whether it was ended early. A hint for members, exact for the founder in the end.
   bool over() const noexcept { return over_.load(base::memory_order_relaxed); }
@@ -143,7 +143,7 @@ class ready_queue {
     bool call = false;
     Node* n = nullptr;
     {
-      const std::lock_guard hold(door_);
+      const std::lock_guard hold(mutex_);
       if (was_called) called_ = false;
       if (over() || first_ == nullptr) return nullptr;
       n = first_;
@@ -157,8 +157,8 @@ class ready_queue {
     return n;
   }
   void send_for_help() noexcept {
-    if (crew_->call()) return;
-    const std::lock_guard hold(door_);
+    if (team_->call()) return;
+    const std::lock_guard hold(mutex_);
     called_ = false;
   }
   static bool is_cancelled(const std::exception_ptr& e) noexcept {
@@ -171,12 +171,12 @@ class ready_queue {
     }
   }
 
-  crew* crew_ = nullptr;
-  alignas(64) base::spin_lock door_;  // of what follows
+  helper_team* team_ = nullptr;
+  alignas(64) base::spin_lock mutex_;  // of what follows
   Node* first_ = nullptr;
   Node* last_ = nullptr;
   bool called_ = false;             // somebody will come
-  base::atomic<bool> over_{false};  // set behind the door; a hint for others
+  base::atomic<bool> over_{false};  // set under the lock; a hint for others
   std::exception_ptr error_;
   std::pair<std::uint64_t, std::uint64_t> failed_{};
 };

@@ -30,7 +30,7 @@ struct fault_state {
   base::atomic<task_name_hook> name{nullptr};
   struct sigaction previous_segv = {};
   struct sigaction previous_bus = {};
-  base::spin_lock door;    // over installed and whoever changes it
+  base::spin_lock mutex;   // over installed and whoever changes it
   bool installed = false;  // some module's handler
 };
 WEFT_PER_PROCESS inline constinit fault_state faults;
@@ -132,11 +132,11 @@ WEFT_PER_MODULE inline void give_back_signal(int signal, const struct sigaction&
 
 /// What of this module the process calls at a fault; taken back when the module is unloaded.
 struct module_faults {
-  bool installed = false;  // the handler is this module's; under fault_state::door
+  bool installed = false;  // the handler is this module's; under fault_state::mutex
   base::atomic<task_name_hook> name{nullptr};
 
   ~module_faults() {
-    const std::lock_guard hold(faults.door);
+    const std::lock_guard hold(faults.mutex);
     if (installed) {
       give_back_signal(SIGSEGV, faults.previous_segv);
       give_back_signal(SIGBUS, faults.previous_bus);
@@ -166,7 +166,7 @@ WEFT_PER_MODULE inline void set_task_name_hook(task_name_hook hook) noexcept {
 /// cannot run on the stack that overflowed.
 /// *Throws*: std::system_error. *Suspends*: no. *Thread safety*: any thread.
 WEFT_PER_MODULE inline void install_overflow_handler() {
-  const std::lock_guard hold(detail::faults.door);
+  const std::lock_guard hold(detail::faults.mutex);
   if (detail::faults.installed) return;
   detail::take_signal(SIGSEGV, detail::faults.previous_segv);
   detail::take_signal(SIGBUS, detail::faults.previous_bus);

@@ -18,7 +18,7 @@ template <class T>
 class read {
  public:
   using value_type = T;
-  static constexpr flow::grade grade = flow::grade::read;
+  static constexpr flow::right_kind right_kind = flow::right_kind::read;
 
   /// *Effects*: names the right to read `x`.
   read(const shared<T>& x) noexcept : value_(flow::address_to_read(x)) {}
@@ -32,7 +32,7 @@ class read {
   read(const Held&) {
     static_assert(flow::never<Held>,
                   "weft: a task that holds 'write' on an object cannot see its old value, so it cannot hand "
-                  "on 'read'; it may hand on 'write' only");
+                  "on 'read'; it may delegate 'write' only");
   }
 
   const T& operator*() const noexcept { return *flow::used(value_, flow::access_mode::read, receiver_); }
@@ -56,7 +56,7 @@ template <class T, bool Own>
 class write {
  public:
   using value_type = T;
-  static constexpr flow::grade grade = flow::grade::write;
+  static constexpr flow::right_kind right_kind = flow::right_kind::write;
 
   write(shared<T>& x) : value_(flow::address_to_write(x)) {}
   write(const borrowed<T>& x) noexcept
@@ -76,7 +76,7 @@ class write {
     requires std::is_same_v<Held, read<T>>
   write(const Held&) {
     static_assert(flow::never<Held>,
-                  "weft: a task that holds 'read' on an object may hand on 'read' only, not 'write'");
+                  "weft: a task that holds 'read' on an object may delegate 'read' only, not 'write'");
   }
 
   /// Sets the value.
@@ -107,7 +107,7 @@ template <class T>
 class update {
  public:
   using value_type = T;
-  static constexpr flow::grade grade = flow::grade::update;
+  static constexpr flow::right_kind right_kind = flow::right_kind::update;
 
   update(shared<T>& x) : value_(flow::address_to_write(x)) {}
   update(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
@@ -116,14 +116,14 @@ class update {
     requires std::is_same_v<Held, read<T>>
   update(const Held&) {
     static_assert(flow::never<Held>,
-                  "weft: a task that holds 'read' on an object may hand on 'read' only, not 'update'");
+                  "weft: a task that holds 'read' on an object may delegate 'read' only, not 'update'");
   }
   template <class Held>
     requires(std::is_same_v<Held, write<T>> && !std::is_same_v<Held, read<T>>)
   update(const Held&) {
     static_assert(flow::never<Held>,
                   "weft: a task that holds 'write' on an object cannot see its old value, so it cannot hand "
-                  "on 'update'; it may hand on 'write' only");
+                  "on 'update'; it may delegate 'write' only");
   }
 
   template <class V>
@@ -148,13 +148,13 @@ class update {
 };
 
 /// The right to change an object of type T exclusively, in any order among the tasks that commute.
-/// As a parameter: `weft::commute<T> v`, then `*v` is the value; or a plain `T&`. It cannot be handed on.
+/// As a parameter: `weft::commute<T> v`, then `*v` is the value; or a plain `T&`. It cannot be delegated.
 /// *Cost*: one pointer; order is given up only in frames that thieves have met. *Source*: commute of StarPU.
 template <class T>
 class commute {
  public:
   using value_type = T;
-  static constexpr flow::grade grade = flow::grade::commute;
+  static constexpr flow::right_kind right_kind = flow::right_kind::commute;
 
   commute(shared<T>& x) : value_(flow::address_to_write(x)) {}
   commute(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}

@@ -21,45 +21,45 @@ namespace weft::inline WEFT_ABI::flow {
 /// What the library knows of a type of argument or parameter.
 template <class A>
 struct right {  // not an object
-  static constexpr grade held = grade::none;
+  static constexpr right_kind held = right_kind::none;
   static constexpr bool weak = false;
 };
-template <class T, grade Held, bool Weak = false>
+template <class T, right_kind Held, bool Weak = false>
 struct right_on {
-  static constexpr grade held = Held;
+  static constexpr right_kind held = Held;
   static constexpr bool weak = Weak;
   using value = T;
 };
 template <class T>
-struct right<shared<T>> : right_on<T, grade::all> {};
+struct right<shared<T>> : right_on<T, right_kind::all> {};
 template <class T>
-struct right<borrowed<T>> : right_on<T, grade::all> {};
+struct right<borrowed<T>> : right_on<T, right_kind::all> {};
 template <class T>
-struct right<borrowed<const T>> : right_on<const T, grade::read> {};
+struct right<borrowed<const T>> : right_on<const T, right_kind::read> {};
 template <class T>
-struct right<slice<T>> : right_on<T[], grade::all> {};
+struct right<slice<T>> : right_on<T[], right_kind::all> {};
 template <class T>
-struct right<read<T>> : right_on<const T, grade::read> {};
+struct right<read<T>> : right_on<const T, right_kind::read> {};
 template <class T>
-struct right<read<T[]>> : right_on<T[], grade::read> {};
+struct right<read<T[]>> : right_on<T[], right_kind::read> {};
 template <class T, bool Own>
-struct right<write<T, Own>> : right_on<T, grade::write> {};
+struct right<write<T, Own>> : right_on<T, right_kind::write> {};
 template <class T>
-struct right<update<T>> : right_on<T, grade::update> {};
+struct right<update<T>> : right_on<T, right_kind::update> {};
 template <class T>
-struct right<commute<T>> : right_on<T, grade::commute> {};
+struct right<commute<T>> : right_on<T, right_kind::commute> {};
 template <class T, class Op>
-struct right<reduce<T, Op>> : right_on<T, grade::reduce> {};
+struct right<reduce<T, Op>> : right_on<T, right_kind::reduce> {};
 template <class T>
-struct right<weak_read<T>> : right_on<const T, grade::read, true> {};
+struct right<weak_read<T>> : right_on<const T, right_kind::read, true> {};
 template <class T>
-struct right<weak_read<T[]>> : right_on<T[], grade::read, true> {};
+struct right<weak_read<T[]>> : right_on<T[], right_kind::read, true> {};
 template <class T>
-struct right<weak_write<T>> : right_on<T, grade::write, true> {};
+struct right<weak_write<T>> : right_on<T, right_kind::write, true> {};
 template <class T>
-struct right<weak_update<T>> : right_on<T, grade::update, true> {};
+struct right<weak_update<T>> : right_on<T, right_kind::update, true> {};
 template <class T, class Op>
-struct right<weak_reduce<T, Op>> : right_on<T, grade::reduce, true> {};
+struct right<weak_reduce<T, Op>> : right_on<T, right_kind::reduce, true> {};
 
 template <class A>
 using right_of = right<std::remove_cvref_t<A>>;
@@ -71,9 +71,9 @@ concept list_of_rights =
       std::begin(a);
       std::end(a);
       typename std::remove_cvref_t<A>::value_type;
-    } && right_of<A>::held == grade::none &&
-    right_of<typename std::remove_cvref_t<A>::value_type>::held != grade::none &&
-    right_of<typename std::remove_cvref_t<A>::value_type>::held != grade::all;
+    } && right_of<A>::held == right_kind::none &&
+    right_of<typename std::remove_cvref_t<A>::value_type>::held != right_kind::none &&
+    right_of<typename std::remove_cvref_t<A>::value_type>::held != right_kind::all;
 
 /// Where a right keeps the address of its object; null: it is on a part of an array.
 template <class Right>
@@ -88,7 +88,7 @@ void* place_of(const Right& r) noexcept {
 template <class Right, class See>
 void tell(const Right& r, void* place, See&& see) {
   using known = right_of<Right>;
-  static_assert(known::held != grade::reduce,
+  static_assert(known::held != right_kind::reduce,
                 "weft: lists of rights to contribute are not supported; fork one "
                 "task for each");
   if constexpr (std::is_array_v<typename known::value>)
@@ -121,7 +121,7 @@ struct kept_list {
   static_assert(std::is_trivially_destructible_v<right>);
 
   Container rights;
-  const listed* apart = nullptr;
+  const listed* privatized = nullptr;
   std::size_t count = 0;  ///< how many are apart
 
   template <class C>
@@ -134,12 +134,12 @@ struct kept_list {
     const auto n = static_cast<std::size_t>(std::distance(std::begin(rights), std::end(rights)));
     auto* const all = static_cast<listed*>(memory.allocate(n * sizeof(listed), alignof(listed)));
     for (const right& r : rights) ::new (all + count++) listed{r, place_of(r)};
-    apart = all;
+    privatized = all;
   }
   template <class See>
   void tell_all(See&& see) const {
-    if (apart != nullptr)
-      for (const listed& each : std::span(apart, count)) tell(each.copy, each.place, see);
+    if (privatized != nullptr)
+      for (const listed& each : std::span(privatized, count)) tell(each.copy, each.place, see);
     else
       for (const right& r : rights) tell(r, place_of(r), see);
   }
@@ -168,32 +168,34 @@ template <class Parameter, class Argument>
 struct object_binding {
   using given = right_of<Argument>;
   using asked = right_of<Parameter>;
-  static constexpr bool parameter_is_right = asked::held != grade::none;
+  static constexpr bool parameter_is_right = asked::held != right_kind::none;
 
   static_assert(
-      parameter_is_right || given::held != grade::all,
+      parameter_is_right || given::held != right_kind::all,
       "weft: the right on this object is not named; name it at the call, as weft::read(x), weft::write(x) or "
       "weft::update(x), or declare the parameter as weft::read<T>, weft::write<T> or weft::update<T>");
-  static constexpr grade wanted = parameter_is_right ? asked::held : given::held;
+  static constexpr right_kind wanted = parameter_is_right ? asked::held : given::held;
   static_assert(
-      given::held != grade::read || wanted == grade::read || wanted == grade::all,
-      "weft: a task that holds 'read' on an object may hand on 'read' only; this parameter asks for more");
+      given::held != right_kind::read || wanted == right_kind::read || wanted == right_kind::all,
+      "weft: a task that holds 'read' on an object may delegate 'read' only; this parameter asks for more");
   static_assert(
-      given::held != grade::write || wanted == grade::write || wanted == grade::all,
-      "weft: a task that holds 'write' on an object may hand on 'write' only; this parameter asks for "
+      given::held != right_kind::write || wanted == right_kind::write || wanted == right_kind::all,
+      "weft: a task that holds 'write' on an object may delegate 'write' only; this parameter asks for "
       "the old value");
-  static_assert(given::held != grade::reduce || wanted == grade::reduce || wanted == grade::all,
-                "weft: a task that may only contribute to an object may hand on that right only, with the "
+  static_assert(given::held != right_kind::reduce || wanted == right_kind::reduce ||
+                    wanted == right_kind::all,
+                "weft: a task that may only contribute to an object may delegate that right only, with the "
                 "same operation");
-  static_assert(given::held != grade::commute || wanted == grade::commute || wanted == grade::all,
-                "weft: a task that commutes on an object may not hand on another right on it");
-  static_assert(wanted != grade::all,
+  static_assert(given::held != right_kind::commute || wanted == right_kind::commute ||
+                    wanted == right_kind::all,
+                "weft: a task that commutes on an object may not delegate another right on it");
+  static_assert(wanted != right_kind::all,
                 "weft: a parameter of type shared, borrowed or slice cannot be passed to a task; declare "
                 "it as weft::read<T>, weft::write<T> or weft::update<T>");
-  static_assert(given::held != grade::all || std::is_lvalue_reference_v<Argument> ||
+  static_assert(given::held != right_kind::all || std::is_lvalue_reference_v<Argument> ||
                     !std::is_same_v<std::remove_cvref_t<Argument>, shared<typename given::value>>,
                 "weft: a temporary shared object ends before the task that is to use it; give it a name");
-  static_assert(parameter_is_right || wanted != grade::read || !std::is_lvalue_reference_v<Parameter> ||
+  static_assert(parameter_is_right || wanted != right_kind::read || !std::is_lvalue_reference_v<Parameter> ||
                     std::is_const_v<std::remove_reference_t<Parameter>>,
                 "weft: the right is 'read', so the parameter must not be a reference to non-const; declare "
                 "it const, or ask "
@@ -230,11 +232,11 @@ struct access_binding : object_binding<Parameter, Argument> {
   using base = object_binding<Parameter, Argument>;
   using base::parameter_is_right, base::wanted;
   using typename base::given, typename base::asked, typename base::value;
-  static constexpr bool access = true, more = false, plain = wanted != grade::commute;
+  static constexpr bool access = true, more = false, plain = wanted != right_kind::commute;
   static constexpr std::uint32_t parts = 0;
   using kept = value*;
   /// A right that a task holds may be on memory of the program's own, which is never renamed.
-  static constexpr bool renames = wanted == grade::write && !base::is_weak && renamable<value> &&
+  static constexpr bool renames = wanted == right_kind::write && !base::is_weak && renamable<value> &&
                                   (std::is_same_v<std::remove_cvref_t<Argument>, shared<value>> ||
                                    std::is_same_v<std::remove_cvref_t<Argument>, write<value, true>>);
   static constexpr const sched::version_kind* kind() noexcept {
@@ -245,9 +247,9 @@ struct access_binding : object_binding<Parameter, Argument> {
   }
 
   static kept keep(Argument&& a) {
-    if constexpr (given::held != grade::all)
+    if constexpr (given::held != right_kind::all)
       return const_cast<kept>(address(a));
-    else if constexpr (wanted == grade::read)
+    else if constexpr (wanted == right_kind::read)
       return readable(a);
     else
       return writable(a);
@@ -259,7 +261,7 @@ struct access_binding : object_binding<Parameter, Argument> {
         static_assert(std::is_same_v<std::remove_cv_t<value>, std::remove_cv_t<typename asked::value>>,
                       "weft: the parameter's right is on another type than the object's");
       return key::make<typename base::granted>(k);
-    } else if constexpr (wanted == grade::read) {
+    } else if constexpr (wanted == right_kind::read) {
       return static_cast<const value&>(*k);
     } else {
       return static_cast<value&>(*k);
@@ -281,7 +283,7 @@ struct slice_binding : object_binding<Parameter, Argument> {
   static constexpr bool access = false, more = true, plain = false;
   static constexpr std::uint32_t parts = 0;
   using kept = typename base::granted;
-  static_assert(wanted != grade::commute && wanted != grade::reduce,
+  static_assert(wanted != right_kind::commute && wanted != right_kind::reduce,
                 "weft: parts of arrays have the rights read, write and update only");
 
   static kept keep(const std::remove_cvref_t<Argument>& a) noexcept { return kept(a); }
@@ -297,7 +299,7 @@ struct slice_binding : object_binding<Parameter, Argument> {
   }
 };
 
-/// An argument that is the right to hand on contributing. Where the task does not start at once, it is
+/// An argument that is the right to delegate contributing. Where the task does not start at once, it is
 /// ordered like one that updates: what its children contribute goes straight to the object.
 template <class Parameter, class T, class Op>
 struct weak_reduce_binding : object_binding<Parameter, weak_reduce<T, Op>> {
@@ -340,10 +342,10 @@ template <class Parameter, class T, class Op>
 struct reduce_binding<Parameter, reduce<T, Op>> : reduce_binding_to<Parameter, T, Op> {};
 template <class Parameter, class T, class Op>
 struct reduce_binding<Parameter, weak_reduce<T, Op>>
-    : std::conditional_t<right_of<Parameter>::held == grade::reduce && !right_of<Parameter>::weak,
+    : std::conditional_t<right_of<Parameter>::held == right_kind::reduce && !right_of<Parameter>::weak,
                          reduce_binding_to<Parameter, T, Op>, weak_reduce_binding<Parameter, T, Op>> {};
 
-/// Bindings that higher rooms make: specialised by the type of the argument, with a member `type`. Such a
+/// Adaptors that higher rooms make: specialised by the type of the argument, with a member `type`. Such a
 /// binding may have `defer(kept&, closure&)`, which makes what the closure keeps, `begin_run(kept&)`,
 /// `end_well(kept&)`, for a deferred task that has not thrown, `drop(kept&)`, for one that is dropped inside
 /// fork, and `object(kept)`, the address of an object that the task reads on top (`mode`).
@@ -358,9 +360,9 @@ constexpr auto choose_binding() {
     return std::type_identity<typename special::type>();
   else if constexpr (list_of_rights<Argument>)
     return std::type_identity<list_binding<Parameter, Argument>>();
-  else if constexpr (given::held == grade::none)
+  else if constexpr (given::held == right_kind::none)
     return std::type_identity<value_binding<Parameter, Argument>>();
-  else if constexpr (given::held == grade::reduce)
+  else if constexpr (given::held == right_kind::reduce)
     return std::type_identity<reduce_binding<Parameter, std::remove_cvref_t<Argument>>>();
   else if constexpr (std::is_array_v<typename given::value>)
     return std::type_identity<slice_binding<Parameter, Argument>>();
@@ -370,10 +372,10 @@ constexpr auto choose_binding() {
 
 /// The binding of one argument to one parameter (types as declared; undeclared where unknown).
 template <class Parameter, class Argument>
-using binding = typename decltype(choose_binding<Parameter, Argument>())::type;
+using argument_adaptor = typename decltype(choose_binding<Parameter, Argument>())::type;
 
 /// Whether a task with these bindings has rights on objects, but only weak ones.
-template <class... Bindings>
-inline constexpr bool weak_only = (Bindings::weak || ...) && !(Bindings::strong || ...);
+template <class... Adaptors>
+inline constexpr bool weak_only = (Adaptors::weak || ...) && !(Adaptors::strong || ...);
 
 }  // namespace weft::inline WEFT_ABI::flow

@@ -31,7 +31,7 @@ class slice {
   friend struct flow::key;
   template <class U>
   friend class shared_array;
-  template <class U, class V, flow::grade>
+  template <class U, class V, flow::right_kind>
   friend class array_right;
   slice(T* base, T* data, std::size_t size) noexcept : base_(base), data_(data), size_(size) {}
 
@@ -66,11 +66,11 @@ class shared_array {
 };
 
 /// What the rights on parts of arrays have in common.
-template <class T, class Element, flow::grade Grade>
+template <class T, class Element, flow::right_kind Grade>
 class array_right {
  public:
   using value_type = T[];
-  static constexpr flow::grade grade = Grade;
+  static constexpr flow::right_kind right_kind = Grade;
 
   std::size_t size() const noexcept { return part_.size(); }
   bool empty() const noexcept { return size() == 0; }
@@ -90,7 +90,7 @@ class array_right {
 /// The right to read a part of an array. As a parameter: `weft::read<T[]> v`, then `v[i]`; or
 /// `std::span<const T>`.
 template <class T>
-class read<T[]> : public array_right<T, const T, flow::grade::read> {
+class read<T[]> : public array_right<T, const T, flow::right_kind::read> {
  public:
   read(const weft::slice<T>& part) noexcept : read::array_right(part) {}
   read(const update<T[]>& held) noexcept : read::array_right(flow::key::part(held)) {}
@@ -102,7 +102,7 @@ class read<T[]> : public array_right<T, const T, flow::grade::read> {
 
 /// The right to give a part of an array new values. As a parameter also `std::span<T>`.
 template <class T>
-class write<T[]> : public array_right<T, T, flow::grade::write> {
+class write<T[]> : public array_right<T, T, flow::right_kind::write> {
  public:
   write(const weft::slice<T>& part) noexcept : write::array_right(part) {}
   write(const update<T[]>& held) noexcept : write::array_right(flow::key::part(held)) {}
@@ -116,7 +116,7 @@ class write<T[]> : public array_right<T, T, flow::grade::write> {
 
 /// The right to read and change a part of an array. As a parameter also `std::span<T>`.
 template <class T>
-class update<T[]> : public array_right<T, T, flow::grade::update> {
+class update<T[]> : public array_right<T, T, flow::right_kind::update> {
  public:
   update(const weft::slice<T>& part) noexcept : update::array_right(part) {}
   update(const weak_update<T[]>& held) noexcept : update::array_right(flow::key::part(held)) {}
@@ -126,12 +126,12 @@ class update<T[]> : public array_right<T, T, flow::grade::update> {
   }
 };
 
-/// A weak right on a part of an array: only to be handed on.
+/// A weak right on a part of an array: only to be delegated.
 template <class T>
 class weak_read<T[]> {
  public:
   using value_type = T[];
-  static constexpr flow::grade grade = flow::grade::read;
+  static constexpr flow::right_kind right_kind = flow::right_kind::read;
   weak_read(const weft::slice<T>& part) noexcept : part_(part) {}
   weak_read(const read<T[]>& held) noexcept : part_(flow::key::part(held)) {}
   weak_read(const update<T[]>& held) noexcept : part_(flow::key::part(held)) {}
@@ -152,7 +152,7 @@ template <class T>
 class weak_write<T[]> {
  public:
   using value_type = T[];
-  static constexpr flow::grade grade = flow::grade::write;
+  static constexpr flow::right_kind right_kind = flow::right_kind::write;
   weak_write(const weft::slice<T>& part) noexcept : part_(part) {}
   weak_write(const write<T[]>& held) noexcept : part_(flow::key::part(held)) {}
   weak_write(const update<T[]>& held) noexcept : part_(flow::key::part(held)) {}
@@ -173,7 +173,7 @@ template <class T>
 class weak_update<T[]> {
  public:
   using value_type = T[];
-  static constexpr flow::grade grade = flow::grade::update;
+  static constexpr flow::right_kind right_kind = flow::right_kind::update;
   weak_update(const weft::slice<T>& part) noexcept : part_(part) {}
   weak_update(const update<T[]>& held) noexcept : part_(flow::key::part(held)) {}
   std::size_t size() const noexcept { return part_.size(); }

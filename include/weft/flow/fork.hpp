@@ -19,21 +19,22 @@ namespace flow {
 
 /// Whether the body of a task with this argument may wait for tasks before it with which it shares no object;
 /// the argument tells.
-template <class Binding>
-concept may_look_back = requires(const typename Binding::kept& k) { Binding::looks_back(k); };
+template <class Adaptor>
+concept tells_whether_it_waits =
+    requires(const typename Adaptor::kept& k) { Adaptor::may_wait_for_earlier(k); };
 
-/// *Throws*: weft::error for a task that looks back and commutes: any order would do for those that commute,
-/// and only one for those that look back.
-template <class... Bindings, class... Kept>
-void forbid_to_look_back_and_commute(const Kept&... kept) {
-  if constexpr ((may_look_back<Bindings> || ...) &&
-                ((Bindings::more || Bindings::mode == sched::access_mode::commute) || ...)) {
+/// *Throws*: weft::error for a task that may wait for earlier tasks and commutes: any order would do for
+/// those that commute, and only one for those that wait for earlier tasks.
+template <class... Adaptors, class... Kept>
+void refuse_to_wait_and_commute(const Kept&... kept) {
+  if constexpr ((tells_whether_it_waits<Adaptors> || ...) &&
+                ((Adaptors::more || Adaptors::mode == sched::access_mode::commute) || ...)) {
     bool back = false, commutes = false;
-    [[maybe_unused]] const auto look = [&]<class Binding>(std::type_identity<Binding>, const auto& k) {
-      if constexpr (may_look_back<Binding>) back |= Binding::looks_back(k);
+    [[maybe_unused]] const auto look = [&]<class Adaptor>(std::type_identity<Adaptor>, const auto& k) {
+      if constexpr (tells_whether_it_waits<Adaptor>) back |= Adaptor::may_wait_for_earlier(k);
     };
-    (look(std::type_identity<Bindings>(), kept), ...);
-    (tell_rights<Bindings>(
+    (look(std::type_identity<Adaptors>(), kept), ...);
+    (tell_rights<Adaptors>(
          kept, [&](const sched::access& a) { commutes |= a.mode == sched::access_mode::commute; }),
      ...);
     if (back && commutes)
@@ -42,7 +43,7 @@ void forbid_to_look_back_and_commute(const Kept&... kept) {
 }
 
 /// Runs the body inside fork. What it throws stays at this place of the reference order.
-template <class... Bindings, class R, class F, class... Kept>
+template <class... Adaptors, class R, class F, class... Kept>
 WEFT_ALWAYS_INLINE void run_now(result<R> r, F&& f, Kept&... kept) {
 #if WEFT_CHECKED
   const checked_body body;
@@ -51,7 +52,7 @@ WEFT_ALWAYS_INLINE void run_now(result<R> r, F&& f, Kept&... kept) {
   sched::count_inlined(sched::current());
 #endif
   try {
-    r.take([&]() -> decltype(auto) { return call_with<Bindings...>(std::forward<F>(f), kept...); });
+    r.take([&]() -> decltype(auto) { return call_with<Adaptors...>(std::forward<F>(f), kept...); });
   } catch (...) {
     [[maybe_unused]] const sched::races::unseen library;
     r.lose();
@@ -60,35 +61,35 @@ WEFT_ALWAYS_INLINE void run_now(result<R> r, F&& f, Kept&... kept) {
 }
 
 /// The task will never be, because one before it has failed or the run was stopped.
-template <class... Bindings, class R, class... Kept>
+template <class... Adaptors, class R, class... Kept>
 void drop(result<R> r, Kept&... kept) noexcept {
   r.lose();
-  [[maybe_unused]] const auto tell = [&]<class Binding>(std::type_identity<Binding>, auto& k) {
-    if constexpr (requires { Binding::drop(k); }) Binding::drop(k);
+  [[maybe_unused]] const auto tell = [&]<class Adaptor>(std::type_identity<Adaptor>, auto& k) {
+    if constexpr (requires { Adaptor::drop(k); }) Adaptor::drop(k);
   };
-  (tell(std::type_identity<Bindings>(), kept), ...);
+  (tell(std::type_identity<Adaptors>(), kept), ...);
 }
 
 /// Runs the task inside fork, off the fast path: with a name, or where the body around it has left objects.
-template <bool WithOptions, class R, class F, class... Bindings>
+template <bool WithOptions, class R, class F, class... Adaptors>
 WEFT_NOINLINE void run_carefully(sched::strand& s, [[maybe_unused]] const task_options* options, result<R> r,
-                                 F f, typename Bindings::kept... kept) {
+                                 F f, typename Adaptors::kept... kept) {
   sched::interruption of_caller;
   sched::interrupt(s, of_caller);
   if constexpr (WithOptions) s.inline_name = options->name;
-  run_now<Bindings...>(r, std::move(f), kept...);
+  run_now<Adaptors...>(r, std::move(f), kept...);
   sched::go_on(s, of_caller);
 }
 
 /// fork off both short ways: whatever may have to be done is considered.
-template <bool WithOptions, class R, class F, class... Bindings>
+template <bool WithOptions, class R, class F, class... Adaptors>
 WEFT_NOINLINE void fork_carefully(sched::strand& s, const task_options* options, result<R> r, F f,
-                                  typename Bindings::kept... kept) {
-  sched::verdict v = sched::judge_fork(s);
+                                  typename Adaptors::kept... kept) {
+  sched::fork_action v = sched::classify_fork(s);
   if constexpr (WithOptions)
-    if (options->event && v == sched::verdict::run_now) v = sched::verdict::defer;
-  if (v == sched::verdict::defer) {
-    using closure = task<F, R, WithOptions, std::index_sequence_for<Bindings...>, Bindings...>;
+    if (options->event && v == sched::fork_action::run_now) v = sched::fork_action::defer;
+  if (v == sched::fork_action::defer) {
+    using closure = task<F, R, WithOptions, std::index_sequence_for<Adaptors...>, Adaptors...>;
     if (!s.pending()) open_frame(s);
     const sched::arena_mark before = s.closures.mark();
     void* const place = s.closures.allocate(sizeof(closure), alignof(closure));
@@ -101,19 +102,19 @@ WEFT_NOINLINE void fork_carefully(sched::strand& s, const task_options* options,
       if (s.top->link == link) s.closures.release_to(before);  // else a fence lies behind it
       throw;
     }
-  } else if (v == sched::verdict::run_now) {
-    run_carefully<WithOptions, R, F, Bindings...>(s, options, r, std::move(f), std::move(kept)...);
+  } else if (v == sched::fork_action::run_now) {
+    run_carefully<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
   } else {
-    drop<Bindings...>(r, kept...);
+    drop<Adaptors...>(r, kept...);
   }
 }
 
 /// fork where the task is not run at once. The short way to a closure, without a call, is for strands that no
 /// thief can enter; everything else is left to fork_carefully.
-template <bool WithOptions, class R, class F, class... Bindings>
+template <bool WithOptions, class R, class F, class... Adaptors>
 WEFT_NOINLINE void fork_slowly(sched::strand& s, const task_options* options, result<R> r, F f,
-                               typename Bindings::kept... kept) {
-  using closure = task<F, R, WithOptions, std::index_sequence_for<Bindings...>, Bindings...>;
+                               typename Adaptors::kept... kept) {
+  using closure = task<F, R, WithOptions, std::index_sequence_for<Adaptors...>, Adaptors...>;
   if constexpr (closure::nothrow && alignof(closure) <= sched::arena::grain) {
     if (sched::defers_simply(s, sizeof(closure))) [[likely]] {
       if (!s.pending()) open_frame(s, s.closures.allocate_here(sizeof(sched::frame)));
@@ -123,23 +124,23 @@ WEFT_NOINLINE void fork_slowly(sched::strand& s, const task_options* options, re
       return;
     }
   }
-  return fork_carefully<WithOptions, R, F, Bindings...>(s, options, r, std::move(f), std::move(kept)...);
+  return fork_carefully<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
 }
 
 /// Forks a task that has weak rights only: it starts at once, whatever is pending, and what it forks takes
 /// its place among the children of the body around it.
-template <bool WithOptions, class R, class F, class... Bindings>
+template <bool WithOptions, class R, class F, class... Adaptors>
 WEFT_NOINLINE void fork_weak(sched::strand& s, const task_options* options, result<R> r, F f,
-                             typename Bindings::kept... kept) {
+                             typename Adaptors::kept... kept) {
   bool at_once = sched::may_start_weak(s);
   if constexpr (WithOptions) at_once = at_once && !options->event;
   if (!at_once)
-    return fork_slowly<WithOptions, R, F, Bindings...>(s, options, r, std::move(f), std::move(kept)...);
+    return fork_slowly<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
   const char* const outer = s.inline_name;
   sched::weak_body here{s.weak, s.floor, s.pending() ? s.top->link : nullptr};
   s.weak = &here;
   if constexpr (WithOptions) s.inline_name = options->name;
-  run_now<Bindings...>(r, std::move(f), kept...);
+  run_now<Adaptors...>(r, std::move(f), kept...);
   s.weak = here.outer;
   s.inline_name = outer;
 }
@@ -147,29 +148,29 @@ WEFT_NOINLINE void fork_weak(sched::strand& s, const task_options* options, resu
 #if WEFT_RACES
 
 /// fork where races are looked for: the task runs at once, apart.
-template <bool WithOptions, class R, class F, class... Bindings>
+template <bool WithOptions, class R, class F, class... Adaptors>
 void fork_apart(sched::strand& s, const sched::races::token& start, const task_options* options, result<R> r,
-                F f, typename Bindings::kept... kept) {
-  if (sched::judge_rare_fork(s) == sched::verdict::drop) return drop<Bindings...>(r, kept...);
+                F f, typename Adaptors::kept... kept) {
+  if (sched::classify_rare_fork(s) == sched::fork_action::drop) return drop<Adaptors...>(r, kept...);
   std::vector<sched::access> accesses;
-  if constexpr (!weak_only<Bindings...>)
-    (tell_rights<Bindings>(kept, [&](const sched::access& a) { accesses.push_back(a); }), ...);
+  if constexpr (!weak_only<Adaptors...>)
+    (tell_rights<Adaptors>(kept, [&](const sched::access& a) { accesses.push_back(a); }), ...);
   if constexpr (!std::is_void_v<R>) accesses.push_back({.object = r.place, .mode = access_mode::write});
   sched::interruption of_caller;
   sched::interrupt(s, of_caller);
   if constexpr (WithOptions) s.inline_name = options->name;
   sched::weak_body here{s.weak, s.floor, nullptr};
-  if constexpr (weak_only<Bindings...>) s.weak = &here;
+  if constexpr (weak_only<Adaptors...>) s.weak = &here;
   // What lies on this stack is taken over unseen: the next task finds its own there.
   sched::races::run_apart(s.racing, std::move(accesses), start, [&] {
     std::optional<sched::races::unseen> library(std::in_place);
     const result<R> own_result = r;
     F own(std::move(f));
-    std::tuple<typename Bindings::kept...> own_kept(std::move(kept)...);
+    std::tuple<typename Adaptors::kept...> own_kept(std::move(kept)...);
     library.reset();
-    std::apply([&](auto&... k) { run_now<Bindings...>(own_result, std::move(own), k...); }, own_kept);
+    std::apply([&](auto&... k) { run_now<Adaptors...>(own_result, std::move(own), k...); }, own_kept);
   });
-  if constexpr (weak_only<Bindings...>) s.weak = here.outer;
+  if constexpr (weak_only<Adaptors...>) s.weak = here.outer;
   sched::go_on(s, of_caller);
   if constexpr (WithOptions) {
     if (!options->event || !s.pending() || sched::failing(s)) return;
@@ -180,46 +181,46 @@ void fork_apart(sched::strand& s, const sched::races::token& start, const task_o
 
 #endif
 
-template <bool WithOptions, class... Bindings, class F>
-WEFT_ALWAYS_INLINE auto fork_kept(const task_options* options, F&& f, typename Bindings::kept... kept) {
+template <bool WithOptions, class... Adaptors, class F>
+WEFT_ALWAYS_INLINE auto fork_kept(const task_options* options, F&& f, typename Adaptors::kept... kept) {
   using callable = std::decay_t<F>;
-  using R = std::remove_cvref_t<called<callable, Bindings...>>;
+  using R = std::remove_cvref_t<called<callable, Adaptors...>>;
 #if WEFT_RACES
   const sched::races::token start = sched::races::begin_task();
   const sched::races::event_seen at_end;
 #endif
   [[maybe_unused]] const sched::races::unseen library;
   sched::strand& s = sched::current();
-  forbid_to_look_back_and_commute<Bindings...>(kept...);
+  refuse_to_wait_and_commute<Adaptors...>(kept...);
 #if WEFT_CHECKED
   const char* const name = options != nullptr ? options->name : task_options{}.name;
-  check_rights<Bindings...>(name, kept...);
-  check_results<Bindings...>(name, kept...);
+  check_rights<Adaptors...>(name, kept...);
+  check_results<Adaptors...>(name, kept...);
 #endif
   place<R> p{};
   if constexpr (!std::is_void_v<R>) p = allocate_result<R>(s);
   const result<R> r = result_at<R>(p);
 #if WEFT_CHECKED
   const void* const here = base::here();
-  (note_binding_handed_on<Bindings>(s, kept, name, here), ...);
+  (note_rights_delegated<Adaptors>(s, kept, name, here), ...);
   if constexpr (!std::is_void_v<R>)
-    note_handed_on(s, p.value, access_mode::write, name, here, &presence_of(p.value));
+    note_delegated(s, p.value, access_mode::write, name, here, &presence_of(p.value));
 #endif
 #if WEFT_RACES
-  fork_apart<WithOptions, R, callable, Bindings...>(s, start, options, r, callable(std::forward<F>(f)),
+  fork_apart<WithOptions, R, callable, Adaptors...>(s, start, options, r, callable(std::forward<F>(f)),
                                                     std::move(kept)...);
 #else
-  if constexpr (weak_only<Bindings...>) {
-    fork_weak<WithOptions, R, callable, Bindings...>(s, options, r, std::forward<F>(f), std::move(kept)...);
+  if constexpr (weak_only<Adaptors...>) {
+    fork_weak<WithOptions, R, callable, Adaptors...>(s, options, r, std::forward<F>(f), std::move(kept)...);
   } else if (!WithOptions && s.may_inline()) [[likely]] {
     if constexpr (std::is_lvalue_reference_v<F> && std::is_class_v<callable>) {
       callable own(f);  // the task's own, as in a closure
-      run_now<Bindings...>(r, std::move(own), kept...);
+      run_now<Adaptors...>(r, std::move(own), kept...);
     } else {
-      run_now<Bindings...>(r, std::forward<F>(f), kept...);
+      run_now<Adaptors...>(r, std::forward<F>(f), kept...);
     }
   } else {
-    fork_slowly<WithOptions, R, callable, Bindings...>(s, options, r, std::forward<F>(f), std::move(kept)...);
+    fork_slowly<WithOptions, R, callable, Adaptors...>(s, options, r, std::forward<F>(f), std::move(kept)...);
   }
 #endif
   if constexpr (!std::is_void_v<R>) return key::result<R>(p);
@@ -232,19 +233,19 @@ WEFT_ALWAYS_INLINE auto fork_arguments(std::index_sequence<I...>, const task_opt
   static_assert(!signature<callable>::known || parameter_count<callable> == sizeof...(A),
                 "weft: fork needs exactly one argument for each parameter of the task");
   static_assert(
-      std::is_invocable_v<callable, passed<binding<typename parameter_of<callable, I>::type, A>>...>,
+      std::is_invocable_v<callable, passed<argument_adaptor<typename parameter_of<callable, I>::type, A>>...>,
       "weft: the task cannot be called with these arguments; values arrive as rvalues, objects held for "
       "reading as const T&, "
       "for writing or updating as T&");
-  return fork_kept<WithOptions, binding<typename parameter_of<callable, I>::type, A>...>(
+  return fork_kept<WithOptions, argument_adaptor<typename parameter_of<callable, I>::type, A>...>(
       options, std::forward<F>(f),
-      binding<typename parameter_of<callable, I>::type, A>::keep(std::forward<A>(a))...);
+      argument_adaptor<typename parameter_of<callable, I>::type, A>::keep(std::forward<A>(a))...);
 }
 
 }  // namespace flow
 
 /// Makes a task that calls `f` with the arguments, ordered against other tasks by the rights it declares on
-/// objects. *Requires*: called in a task. Rights are handed on as DESIGN 2.3 allows (checked at compile
+/// objects. *Requires*: called in a task. Rights are delegated as DESIGN 2.3 allows (checked at compile
 /// time). *Effects*: as if `f` were called here; it may run now, later, or on another worker, but only when
 /// all earlier tasks that conflict with it have ended. Arguments that are not objects are copied or moved.
 /// *Returns*: nothing, or the future value of `f` as a shared object.
@@ -268,7 +269,7 @@ WEFT_ALWAYS_INLINE auto fork(task_options options, F&& f, A&&... arguments) {
                                     std::forward<A>(arguments)...);
 }
 
-/// Waits for all children of the running task, and then has full use of what it handed on.
+/// Waits for all children of the running task, and then has full use of what it delegated.
 /// *Requires*: called in a task. *Throws*: the exception that the serial program would have thrown first
 /// among them; weft::cancelled if the run was stopped, or (in a body with weak rights only) if a task before
 /// this one has failed. *Suspends*: yes, if a child runs elsewhere: the body

@@ -43,14 +43,14 @@ struct indices {
 namespace flow {
 
 /// Whether parts of a loop with such a right can run at the same time.
-template <class Binding>
+template <class Adaptor>
 constexpr bool parts_may_meet() noexcept {
-  if constexpr (requires { Binding::parts_meet; })
-    return Binding::parts_meet;
-  else if constexpr (requires { Binding::wanted; })
-    return Binding::is_weak || Binding::wanted == grade::read || Binding::wanted == grade::reduce;
-  else if constexpr (requires { typename Binding::element; })
-    return Binding::element::weak || Binding::element::held == grade::read;
+  if constexpr (requires { Adaptor::parts_meet; })
+    return Adaptor::parts_meet;
+  else if constexpr (requires { Adaptor::wanted; })
+    return Adaptor::is_weak || Adaptor::wanted == right_kind::read || Adaptor::wanted == right_kind::reduce;
+  else if constexpr (requires { typename Adaptor::element; })
+    return Adaptor::element::weak || Adaptor::element::held == right_kind::read;
   else
     return true;
 }
@@ -59,7 +59,7 @@ constexpr bool parts_may_meet() noexcept {
 /// on, rather than the value.
 template <class Parameter, class Argument>
 constexpr auto choose_loop_parameter() {
-  using bound = binding<Parameter, Argument>;
+  using bound = argument_adaptor<Parameter, Argument>;
   if constexpr (requires { typename bound::granted; })
     return std::type_identity<typename bound::granted>();
   else
@@ -71,10 +71,10 @@ using loop_parameter = typename decltype(choose_loop_parameter<Parameter, Argume
 /// What the function is given in one iteration for what the task of the loop holds.
 template <class Parameter, class Held>
 WEFT_ALWAYS_INLINE decltype(auto) in_iteration(Held& held) noexcept {
-  if constexpr (right_of<Held>::held == grade::none || right_of<Held>::held == grade::reduce) {
+  if constexpr (right_of<Held>::held == right_kind::none || right_of<Held>::held == right_kind::reduce) {
     return std::as_const(held);
   } else {
-    using bound = binding<Parameter, Held&>;
+    using bound = argument_adaptor<Parameter, Held&>;
     typename bound::kept kept = bound::keep(held);
     return bound::pass(kept);
   }
@@ -118,9 +118,9 @@ struct loop {
   template <class... Held>
   static void fork(const loop_options& o, I first, I last, F f, Held&&... held) {
     const task_options task{.name = o.name, .priority = o.priority};
-    fork_kept<true, binding<loop_parameter<Parameters, Held>, Held>...>(
+    fork_kept<true, argument_adaptor<loop_parameter<Parameters, Held>, Held>...>(
         &task, loop{o, first, last, std::move(f)},
-        binding<loop_parameter<Parameters, Held>, Held>::keep(std::forward<Held>(held))...);
+        argument_adaptor<loop_parameter<Parameters, Held>, Held>::keep(std::forward<Held>(held))...);
   }
 
  private:
@@ -145,8 +145,8 @@ void fork_loop(std::index_sequence<N...>, const loop_options& o, I first, I last
   static_assert(!signature<callable>::known || parameter_count<callable> == sizeof...(A) + 1,
                 "weft: fork_for needs exactly one argument for each parameter of the function but the index");
   constexpr bool together =
-      (parts_may_meet<binding<typename parameter_of<callable, N + 1>::type, A>>() && ...);
-  constexpr bool weak = weak_only<binding<typename parameter_of<callable, N + 1>::type, A>...>;
+      (parts_may_meet<argument_adaptor<typename parameter_of<callable, N + 1>::type, A>>() && ...);
+  constexpr bool weak = weak_only<argument_adaptor<typename parameter_of<callable, N + 1>::type, A>...>;
   if (first < last)
     loop<I, callable, together && !weak, typename parameter_of<callable, N + 1>::type...>::fork(
         o, first, last, callable(std::forward<F>(f)), std::forward<A>(a)...);

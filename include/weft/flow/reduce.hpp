@@ -19,18 +19,18 @@ struct contribution {
   /// Where this goes instead of the object: to the contribution of a task around this one that does not run
   /// at its turn. It outlives all tasks below its own.
   contribution* outer = nullptr;
-  bool apart = false;
+  bool privatized = false;
   std::optional<T> part{};
 
-  /// Where a task goes to whom this is handed on.
-  contribution* next_outer() noexcept { return apart ? this : outer; }
+  /// Where a task goes to whom this is delegated.
+  contribution* next_outer() noexcept { return privatized ? this : outer; }
   template <class V>
   void add(V&& v) {
     [[maybe_unused]] const sched::races::unseen
         library;  // contributors race for the object only where all run at once
-    if (!apart && outer != nullptr)
+    if (!privatized && outer != nullptr)
       outer->add(std::forward<V>(v));
-    else if (!apart)
+    else if (!privatized)
       *object = op(std::move(*object), T(std::forward<V>(v)));
     else if (part)
       *part = op(*std::move(part), T(std::forward<V>(v)));
@@ -68,7 +68,7 @@ template <class T, class Op>
 class reduce {
  public:
   using value_type = T;
-  static constexpr flow::grade grade = flow::grade::reduce;
+  static constexpr flow::right_kind right_kind = flow::right_kind::reduce;
 
   reduce(shared<T>& x, Op op) : value_(flow::address_to_write(x)), op_(std::move(op)) {}
   reduce(const borrowed<T>& x, Op op) : value_(flow::address(x)), op_(std::move(op)) {}

@@ -63,24 +63,25 @@ class runtime {
   template <std::size_t... I, class F, class... A>
   auto run_(std::index_sequence<I...>, const run_options& options, F&& f, A&&... a) {
     using callable = std::decay_t<F>;
-    return run_kept_<flow::binding<typename flow::parameter_of<callable, I>::type, A>...>(
+    return run_kept_<flow::argument_adaptor<typename flow::parameter_of<callable, I>::type, A>...>(
         options, std::forward<F>(f),
-        flow::binding<typename flow::parameter_of<callable, I>::type, A>::keep(std::forward<A>(a))...);
+        flow::argument_adaptor<typename flow::parameter_of<callable, I>::type, A>::keep(
+            std::forward<A>(a))...);
   }
 
-  template <class... Bindings, class F>
-  auto run_kept_(const run_options& options, F&& f, typename Bindings::kept... kept) {
+  template <class... Adaptors, class F>
+  auto run_kept_(const run_options& options, F&& f, typename Adaptors::kept... kept) {
     using callable = std::decay_t<F>;
-    using R = std::remove_cvref_t<flow::called<callable, Bindings...>>;
-    using closure = flow::task<callable, void, false, std::index_sequence_for<Bindings...>, Bindings...>;
+    using R = std::remove_cvref_t<flow::called<callable, Adaptors...>>;
+    using closure = flow::task<callable, void, false, std::index_sequence_for<Adaptors...>, Adaptors...>;
 #if WEFT_CHECKED
-    flow::check_rights<Bindings...>(sched::task_options{}.name, kept...);
+    flow::check_rights<Adaptors...>(sched::task_options{}.name, kept...);
 #endif
-    if constexpr (((Bindings::access || Bindings::more) || ...)) wait_for_children_();
+    if constexpr (((Adaptors::access || Adaptors::more) || ...)) wait_for_children_();
 #if WEFT_CHECKED
-    flow::check_results<Bindings...>(sched::task_options{}.name, kept...);
+    flow::check_results<Adaptors...>(sched::task_options{}.name, kept...);
 #endif
-    (begin_run_<Bindings>(kept), ...);
+    (begin_run_<Adaptors>(kept), ...);
     if constexpr (std::is_void_v<R>) {
       start_and_wait_<closure>(options, callable(std::forward<F>(f)), std::move(kept)...);
     } else {
@@ -89,7 +90,7 @@ class runtime {
         value.emplace(base::call(std::move(own), std::forward<decltype(passed)>(passed)...));
       };
       using keeper =
-          flow::task<decltype(keep), void, false, std::index_sequence_for<Bindings...>, Bindings...>;
+          flow::task<decltype(keep), void, false, std::index_sequence_for<Adaptors...>, Adaptors...>;
       start_and_wait_<keeper>(options, std::move(keep), std::move(kept)...);
       return R(*std::move(value));
     }
@@ -106,9 +107,9 @@ class runtime {
     sched::sync(s);
   }
 
-  template <class Binding>
-  static void begin_run_([[maybe_unused]] typename Binding::kept& kept) {
-    if constexpr (requires { Binding::begin_run(kept); }) Binding::begin_run(kept);
+  template <class Adaptor>
+  static void begin_run_([[maybe_unused]] typename Adaptor::kept& kept) {
+    if constexpr (requires { Adaptor::begin_run(kept); }) Adaptor::begin_run(kept);
   }
 
   template <class Closure, class F, class... Kept>

@@ -7,7 +7,7 @@
 
 namespace weft::inline WEFT_ABI {
 
-/// The right to hand on `read` of an object of type T. A task all of whose rights are weak starts at once,
+/// The right to delegate `read` of an object of type T. A task all of whose rights are weak starts at once,
 /// inside fork; the tasks that it forks are ordered by the data that they touch, as if the task's parent had
 /// forked them. (Where a task also has other rights, or stack is short, a weak right counts as an ordinary
 /// one.) *Cost*: one pointer. *Source*: the postponed rights of Athapascan-1; weak dependences of OmpSs-2.
@@ -15,7 +15,7 @@ template <class T>
 class weak_read {
  public:
   using value_type = T;
-  static constexpr flow::grade grade = flow::grade::read;
+  static constexpr flow::right_kind right_kind = flow::right_kind::read;
 
   weak_read(const shared<T>& x) noexcept : value_(flow::address_to_read(x)) {}
   weak_read(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
@@ -29,12 +29,12 @@ class weak_read {
   const T* value_;
 };
 
-/// The right to hand on `write`; see weak_read.
+/// The right to delegate `write`; see weak_read.
 template <class T>
 class weak_write {
  public:
   using value_type = T;
-  static constexpr flow::grade grade = flow::grade::write;
+  static constexpr flow::right_kind right_kind = flow::right_kind::write;
 
   weak_write(shared<T>& x) : value_(flow::address_to_write(x)) {}
   weak_write(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
@@ -48,12 +48,12 @@ class weak_write {
   T* value_;
 };
 
-/// The right to hand on `update`, `read`, `write`, `reduce` and `commute`; see weak_read.
+/// The right to delegate `update`, `read`, `write`, `reduce` and `commute`; see weak_read.
 template <class T>
 class weak_update {
  public:
   using value_type = T;
-  static constexpr flow::grade grade = flow::grade::update;
+  static constexpr flow::right_kind right_kind = flow::right_kind::update;
 
   weak_update(shared<T>& x) : value_(flow::address_to_write(x)) {}
   weak_update(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
@@ -65,12 +65,12 @@ class weak_update {
   T* value_;
 };
 
-/// The right to hand on `reduce` with the same operation; see weak_read.
+/// The right to delegate `reduce` with the same operation; see weak_read.
 template <class T, class Op>
 class weak_reduce {
  public:
   using value_type = T;
-  static constexpr flow::grade grade = flow::grade::reduce;
+  static constexpr flow::right_kind right_kind = flow::right_kind::reduce;
 
   weak_reduce(shared<T>& x, Op op) : value_(flow::address_to_write(x)), op_(std::move(op)) {}
   weak_reduce(const borrowed<T>& x, Op op) noexcept : value_(flow::address(x)), op_(std::move(op)) {}

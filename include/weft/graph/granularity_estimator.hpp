@@ -10,7 +10,7 @@ namespace weft::inline WEFT_ABI::sched {
 /// Workers take more tasks at once where they are short, and thieves leave alone what is shorter than its way
 /// from one cache to another. *Thread safety*: under the lock of the graph; tiny_until() is a hint for
 /// anybody.
-class pace {
+class granularity_estimator {
  public:
   using clock = deadline::clock;
 
@@ -20,10 +20,11 @@ class pace {
     tiny_until_.clear();
   }
   /// What a batch of tasks was like, for those who would have to bring them to another cache.
-  enum class verdict : std::uint8_t { tiny, fair, worth_it };
+  enum class fork_action : std::uint8_t { tiny, fair, worth_it };
 
   /// Learns from a batch of `count` tasks that was executed from `start` to `end`.
-  verdict judge(clock::time_point start, clock::time_point end, std::uint32_t count, bool by_owner) noexcept {
+  fork_action judge(clock::time_point start, clock::time_point end, std::uint32_t count,
+                    bool by_owner) noexcept {
     constexpr std::chrono::nanoseconds short_batch(5'000), long_batch(20'000);
     const auto took = end - start;
     if (took < short_batch && batch_ < 64)
@@ -33,12 +34,12 @@ class pace {
     if (took < tiny_task * count) {
       tiny_until_.set(end + first_rest);
       if (by_owner) tiny_in_a_row_ += count;
-      return verdict::tiny;
+      return fork_action::tiny;
     }
-    if (took <= 2 * tiny_task * count) return verdict::fair;
+    if (took <= 2 * tiny_task * count) return fork_action::fair;
     tiny_until_.clear();
     tiny_in_a_row_ = 0;
-    return verdict::worth_it;
+    return fork_action::worth_it;
   }
   /// How many ready tasks a worker takes at once.
   std::uint32_t batch() const noexcept { return batch_; }

@@ -19,21 +19,21 @@ namespace weft::inline WEFT_ABI::sched {
 /// freed before that, so a stale pointer to one is harmless.
 ///
 /// Who may touch it when:
-///  1. Under `door`: everything but the following.
+///  1. Under `mutex`: everything but the following.
 ///  2. `mine`, `mine_count`, `mine_start`, `done`, `entered` belong to the owner of the strand.
-///  3. Hints that anybody may read: `may_take`, the `tiny_until` of `speed`, and `owner` outside the door.
+///  3. Hints that anybody may read: `may_take`, the `tiny_until` of `speed`, and `owner` outside the lock.
 class graph {
  public:
   using clock = base::clock;
 
-  base::spin_lock door;
+  base::spin_lock mutex;
   frame* home = nullptr;                 ///< null: not in use
   base::atomic<strand*> owner{nullptr};  ///< whose frame it is
   base::atomic<graph*> outer{nullptr};   ///< the next one in the list strand::graphs
   strand* waiter = nullptr;              ///< the owner, while it waits for something to do
   graph_node* at = nullptr;              ///< what the owner executes
   base::atomic<bool> may_take{false};
-  pace speed;
+  granularity_estimator speed;
 
   bool entered = false;            ///< the owner executes this frame by its graph
   graph_node* mine = nullptr;      ///< taken by the owner, not begun
@@ -68,7 +68,7 @@ class graph {
       throw;
     }
     home = &f;
-    owner.store(&s, base::memory_order_relaxed);  // under the door, as all of it
+    owner.store(&s, base::memory_order_relaxed);  // under the lock, as all of it
   }
   /// Ends it. *Requires*: all_ended().
   void end() noexcept {
@@ -81,23 +81,23 @@ class graph {
     owner.store(nullptr, base::memory_order_relaxed);
     clear();
   }
-  bool can_be_given_up() const noexcept { return foreign_.empty(); }
+  bool can_be_given_up() const noexcept { return stolen_nodes_.empty(); }
 
   /// Visits closures until `wanted` nodes are ready or `budget` have been visited.
   void look_ahead(std::size_t wanted, std::size_t budget) noexcept {
-    while (!coming_home_ && ready_.size() < wanted && budget-- != 0 && visit_next()) {
+    while (!writing_back_ && ready_.size() < wanted && budget-- != 0 && visit_next()) {
     }
   }
   /// The same, as far as it makes sense for workers who take batches.
   void look_ahead() noexcept { look_ahead(2 * speed.batch(), 2 * large_frame); }
-  /// Whether the values of renamed objects have to come home now. Then nothing is visited until they have.
-  bool must_come_home() noexcept { return coming_home_ = unended_ == 0 && order_.versions().any(); }
-  /// Moves them; by the owner. *Requires*: the door is open.
-  void come_home() noexcept {
-    order_.versions().come_home(failed_at_);
-    const std::lock_guard hold(door);
+  /// Whether the values of renamed objects have to be written back now. Nothing is visited before that.
+  bool must_write_back() noexcept { return writing_back_ = unended_ == 0 && order_.versions().any(); }
+  /// Moves them; by the owner. *Requires*: the lock is free.
+  void write_back() noexcept {
+    order_.versions().write_back(failed_at_);
+    const std::lock_guard hold(mutex);
     forget();
-    coming_home_ = false;
+    writing_back_ = false;
   }
   std::uint64_t renames() noexcept { return order_.versions().renames(); }
   std::uint64_t folds() const noexcept { return folds_; }
@@ -130,11 +130,11 @@ class graph {
       if (n == nullptr || claim(*n)) return n;
     }
   }
-  /// Whether the next node looks back, and what it may wait for could need the owner.
+  /// Whether the next node may wait for earlier tasks, and what it may wait for could need the owner.
   bool next_is_for_thieves() const noexcept {
-    return next_looks_back() && unended_ != 1 && !must_drop(*ready_.front());
+    return next_may_wait_for_earlier() && unended_ != 1 && !must_drop(*ready_.front());
   }
-  bool next_looks_back() const noexcept { return ready_.first_looks_back(); }
+  bool next_may_wait_for_earlier() const noexcept { return ready_.first_may_wait_for_earlier(); }
   /// Gives back a node that was taken and not begun.
   void give_back(graph_node& n) noexcept {
     unclaim(n);
@@ -163,63 +163,63 @@ class graph {
       folds = &e;
     }
   }
-  /// Folds contributions into their objects. *Requires*: the door is open.
+  /// Folds contributions into their objects. *Requires*: the lock is free.
   void fold(graph_entry* folds) noexcept {
     while (folds != nullptr) {
       graph_entry& e = *std::exchange(folds, folds->fold_next);
-      door.lock();
+      mutex.lock();
       while (e.first_part != nullptr && e.first_part->node->ran) {
         graph_part& p = *e.first_part;
         graph_node& n = *p.node;
-        const bool apart = !n.running && !n.dropped, counts = apart && !must_drop(n);
-        door.unlock();
+        const bool privatized = !n.running && !n.dropped, counts = privatized && !must_drop(n);
+        mutex.unlock();
         std::exception_ptr thrown;
         try {
           if (counts) n.task->what->fold(*n.task, p.number);
         } catch (...) {
           thrown = std::current_exception();
         }
-        door.lock();
+        mutex.lock();
         if (thrown) fail(n.index, {std::move(thrown), n.task});
         folds_ += counts;
         e.first_part = p.next;
         if (e.first_part == nullptr) e.last_part = nullptr;
         if (--n.unfolded != 0) continue;
-        if (apart) {
-          door.unlock();
+        if (privatized) {
+          mutex.unlock();
           n.task->what->fold(*n.task, all_parts);
-          door.lock();
+          mutex.lock();
         }
         release(n);
       }
       e.folding = false;
-      door.unlock();
+      mutex.unlock();
     }
   }
   /// Finds the node of a closure that was stolen before the frame was promoted. *Returns*: maybe null.
-  graph_node* take_foreign(const closure& c) noexcept {
-    const auto noted = std::ranges::find(foreign_, &c, &graph_node::task);
-    if (noted == foreign_.end()) return nullptr;
-    graph_node* const found = std::exchange(*noted, foreign_.back());
-    foreign_.pop_back();
+  graph_node* take_stolen_node(const closure& c) noexcept {
+    const auto noted = std::ranges::find(stolen_nodes_, &c, &graph_node::task);
+    if (noted == stolen_nodes_.end()) return nullptr;
+    graph_node* const found = std::exchange(*noted, stolen_nodes_.back());
+    stolen_nodes_.pop_back();
     return found;
   }
   /// Learns from a batch, see pace::judge.
   void judge_batch(clock::time_point begin, clock::time_point end, std::uint32_t count, bool own) noexcept {
-    rest& around = owner.load(base::memory_order_relaxed)->left_alone;
-    const pace::verdict v = speed.judge(begin, end, count, own);
-    if (v == pace::verdict::tiny) around.begin(*home->parent, speed.tiny_until().get());
-    if (v == pace::verdict::worth_it) around.end();
+    steal_cooldown& around = owner.load(base::memory_order_relaxed)->cooldown;
+    const granularity_estimator::fork_action v = speed.judge(begin, end, count, own);
+    if (v == granularity_estimator::fork_action::tiny) around.begin(*home->parent, speed.tiny_until().get());
+    if (v == granularity_estimator::fork_action::worth_it) around.end();
   }
   /// Whether thieves should leave it to the owner, who is at it.
   bool tiny() const noexcept { return waiter == nullptr && speed.tiny_until().lies_ahead(); }
   /// Whether the owner does better without it: tasks are tiny, and no priorities are to be kept.
-  bool burdens() const noexcept {
+  bool unprofitable() const noexcept {
     return speed.tiny_throughout() && !failed() && ready_.levels() <= 1 && local_.levels() <= 1;
   }
   /// *Returns*: the last closure visited, if all of them have ended; else null.
   closure* all_behind() const noexcept { return unended_ == 0 ? last_ : nullptr; }
-  /// To be called before the door is opened: a hint.
+  /// To be called before the lock is released: a hint.
   void update_hint() noexcept {
     may_take.store(ready_.size() != 0 && (!failed() || next_is_for_thieves()), base::memory_order_relaxed);
   }
@@ -240,7 +240,7 @@ class graph {
     failure_ = {};
     next_index_ = 1;
     folds_ = unended_ = 0;
-    foreign_.clear();
+    stolen_nodes_.clear();
     raised_.clear();
     ready_.clear();
     local_.clear();
@@ -281,13 +281,13 @@ class graph {
           c->state.load(base::memory_order_acquire);  // pairs with the exchange in end_stolen
       if (!replays(*c, state)) return false;
       if (state == closure_state::stolen) {
-        foreign_.reserve(foreign_.size() + 1);
+        stolen_nodes_.reserve(stolen_nodes_.size() + 1);
         raised_.reserve(raised_.size() + 1);
         graph_node& n = visit(*c, true);
         // Release and acquire: whoever ends the closure either sees this and tells the graph, or has ended
         // it.
         if (c->state.compare_exchange_strong(state, closure_state::noted, base::memory_order_acq_rel)) {
-          foreign_.push_back(&n);
+          stolen_nodes_.push_back(&n);
         } else {
           graph_entry* folds = nullptr;
           if (state == closure_state::failed) note_raised(*c, n.index);
@@ -386,11 +386,11 @@ class graph {
   placed_exception failure_;
   std::size_t unended_ = 0;  // nodes of visited closures
   int base_priority_ = 0;
-  bool stuck_ = false, coming_home_ = false;
+  bool stuck_ = false, writing_back_ = false;
   std::uint64_t folds_ = 0;
   ready_list ready_, local_;
-  std::vector<closure*> raised_;      // visited when they had failed already; they keep their exceptions
-  std::vector<graph_node*> foreign_;  // of closures that were stolen before the frame was promoted
+  std::vector<closure*> raised_;           // visited when they had failed already; they keep their exceptions
+  std::vector<graph_node*> stolen_nodes_;  // of closures that were stolen before the frame was promoted
   graph_node last_resort_{.task = nullptr, .index = 0};
   graph_order order_;
   graph_fences fences_;

@@ -46,7 +46,7 @@ struct graph_version {
   graph_node* writer = nullptr;   ///< null: the value from before
   graph_node* users = nullptr;    ///< ends when nobody needs the value any more; null: it is the current one
   bool made = false;              ///< an object is there
-  bool overwritten = false;       ///< used by come_home
+  bool overwritten = false;       ///< used by write_back
 };
 
 /// One step in the history of an object.
@@ -91,7 +91,7 @@ struct graph_node {
 
 /// To be called by whoever is about to run the node's task.
 inline void prepare(const graph_node& n) noexcept {
-  n.task->apart = n.parts != nullptr;
+  n.task->privatized = n.parts != nullptr;
   for (const graph_redirection* r = n.redirections; r != nullptr; r = r->next) {
     graph_version& v = *r->version;
     if (!v.made) {  // the writer's: all others come after it

@@ -128,9 +128,9 @@ template <std::size_t Part>
   for (; size >= wide; data += wide, size -= wide) a = crc32c_fold(a, over_one, _mm512_loadu_si512(data));
   std::uint64_t words[8];
   _mm512_storeu_si512(words, a);
-  std::uint64_t rest = 0;
-  for (const std::uint64_t word : words) rest = _mm_crc32_u64(rest, word);
-  return crc32c_by_words(data, size, static_cast<std::uint32_t>(rest));
+  std::uint64_t steal_cooldown = 0;
+  for (const std::uint64_t word : words) steal_cooldown = _mm_crc32_u64(steal_cooldown, word);
+  return crc32c_by_words(data, size, static_cast<std::uint32_t>(steal_cooldown));
 }
 
 [[gnu::target("sse4.2,pclmul,avx512f,vpclmulqdq")]] inline std::uint32_t crc32c_widest(

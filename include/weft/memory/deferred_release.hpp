@@ -12,9 +12,9 @@
 
 namespace weft::inline WEFT_ABI::sched {
 
-/// The leftovers of the bodies of a strand; the running body is the last one that has any. What is not noted
-/// here is released when its task ends. *Thread safety*: belongs to the owner of the strand.
-class leftovers {
+/// The deferred releases of the bodies of a strand; the running body is the last one that has any. What is
+/// not noted here is released when its task ends. *Thread safety*: belongs to the owner of the strand.
+class deferred_release {
   struct range {
     std::byte* begin;
     std::byte* end;
@@ -30,7 +30,7 @@ class leftovers {
  public:
   /// What a body that is interrupted by others has left.
   class body {
-    friend class leftovers;
+    friend class deferred_release;
     summary sum_;
     range last_{};
     std::size_t first_ = 0, count_ = 0;
@@ -41,8 +41,8 @@ class leftovers {
   WEFT_ALWAYS_INLINE bool any() const noexcept { return sum_.any; }
   /// A new body has begun, and has none.
   WEFT_ALWAYS_INLINE void begin_body() noexcept { sum_ = {}; }
-  /// Puts the leftovers of the running body aside while others run: a task inside fork whose cleanups begin
-  /// at `base`, or its children.
+  /// Puts the deferred releases of the running body aside while others run: a task inside fork whose cleanups
+  /// begin at `base`, or its children.
   body put_aside(const cleanup* base = nullptr) noexcept {
     body b;
     b.sum_ = std::exchange(sum_, summary{});

@@ -55,7 +55,7 @@ void raise(strand& s, std::exception_ptr e) noexcept;
 /// What a body keeps while a task with objects and a name of its own runs inside fork.
 struct interruption {
   object_mark objects;
-  leftovers::body left;
+  deferred_release::body left;
   const char* name = nullptr;
 };
 
@@ -70,24 +70,24 @@ void go_on(strand& s, const interruption& i) noexcept;
 void make_room(strand& s);
 
 /// What becomes of a task that is being forked.
-enum class verdict : std::uint8_t { run_now, defer, drop };
+enum class fork_action : std::uint8_t { run_now, defer, drop };
 
-/// The rare cases of judge_fork.
-verdict judge_rare_fork(strand& s) noexcept;
+/// The rare cases of classify_fork.
+fork_action classify_rare_fork(strand& s) noexcept;
 
 /// Decides where the fast path does not. Contract violation outside tasks.
-WEFT_ALWAYS_INLINE verdict judge_fork(strand& s) noexcept {
+WEFT_ALWAYS_INLINE fork_action classify_fork(strand& s) noexcept {
   // `outside` has an attention bit set for ever.
   if (base::owner_load(s.attention) != 0) [[unlikely]] {
-    const verdict v = judge_rare_fork(s);
-    if (v != verdict::run_now) return v;
+    const fork_action v = classify_rare_fork(s);
+    if (v != fork_action::run_now) return v;
   }
   if (s.live >= s.cap) [[unlikely]]
     make_room(s);
-  if (s.pending()) return s.top->failing ? judge_rare_fork(s) : verdict::defer;
-  if (s.surplus < s.wanted_surplus || context::stack_pointer() <= s.inline_limit) return verdict::defer;
+  if (s.pending()) return s.top->failing ? classify_rare_fork(s) : fork_action::defer;
+  if (s.surplus < s.wanted_surplus || context::stack_pointer() <= s.inline_limit) return fork_action::defer;
   s.restore_limit();
-  return verdict::run_now;
+  return fork_action::run_now;
 }
 
 /// Whether a fork that is not run at once only has to make a closure of `size` bytes in the current block.

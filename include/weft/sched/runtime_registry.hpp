@@ -14,11 +14,11 @@ namespace weft::inline WEFT_ABI::sched {
 WEFT_PER_PROCESS inline void (*dump_hook)(int) noexcept asm("weft_dump_living") = nullptr;
 
 /// Puts an engine on the list of those that live, which every runtime does. The end waits for describers.
-class living_engine {
+class registered_engine {
  public:
-  living_engine(engine& e, [[maybe_unused]] void (*dump)(int) noexcept) : engine_(e) {
+  registered_engine(engine& e, [[maybe_unused]] void (*dump)(int) noexcept) : engine_(e) {
     prepare_for_forks();
-    const std::lock_guard hold(door);
+    const std::lock_guard hold(mutex);
 #if !defined(WEFT_PLATFORM)  // where a signal handler cannot choose who goes on
     dump_hook = mine_.dump = dump;
 #endif
@@ -27,12 +27,12 @@ class living_engine {
     next_ = first_;
     first_ = this;
   }
-  living_engine(const living_engine&) = delete;
-  living_engine& operator=(const living_engine&) = delete;
-  ~living_engine() {
-    const std::lock_guard hold(door);
+  registered_engine(const registered_engine&) = delete;
+  registered_engine& operator=(const registered_engine&) = delete;
+  ~registered_engine() {
+    const std::lock_guard hold(mutex);
     if (generation_ != forks_) return;  // a forked process has forgotten it
-    living_engine** link = &first_;
+    registered_engine** link = &first_;
     while (*link != this) link = &(*link)->next_;
     *link = next_;
   }
@@ -42,16 +42,16 @@ class living_engine {
   unsigned number() const noexcept { return number_; }
 
   /// To be held by whoever uses the following. Never taken by somebody who holds another lock of the library.
-  WEFT_PER_PROCESS static inline base::mutex door;
-  static living_engine* first() noexcept { return first_; }
-  living_engine* next() const noexcept { return next_; }
+  WEFT_PER_PROCESS static inline base::mutex mutex;
+  static registered_engine* first() noexcept { return first_; }
+  registered_engine* next() const noexcept { return next_; }
 
  private:
   /// The hook, as far as it is of this module; taken back when the module is unloaded.
   struct module_hook {
     void (*dump)(int) noexcept;
     ~module_hook() {
-      const std::lock_guard hold(door);
+      const std::lock_guard hold(mutex);
       if (dump != nullptr && dump_hook == dump) dump_hook = nullptr;
     }
   };
@@ -62,19 +62,19 @@ class living_engine {
     static const int registered = pthread_atfork(nullptr, nullptr, &forget_all);
     static_cast<void>(registered);
   }
-  /// In a forked process the workers do not exist, nor whoever holds the door.
+  /// In a forked process the workers do not exist, nor whoever holds the lock.
   static void forget_all() noexcept {
-    std::construct_at(&door);
+    std::construct_at(&mutex);
     first_ = nullptr;
     ++forks_;
   }
 
-  WEFT_PER_PROCESS static inline living_engine* first_ = nullptr;
+  WEFT_PER_PROCESS static inline registered_engine* first_ = nullptr;
   WEFT_PER_PROCESS static inline unsigned made_ = 0;
   WEFT_PER_PROCESS static inline unsigned forks_ = 0;
 
   engine& engine_;
-  living_engine* next_ = nullptr;
+  registered_engine* next_ = nullptr;
   unsigned number_ = 0;
   unsigned generation_ = 0;
 };

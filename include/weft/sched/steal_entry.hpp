@@ -8,7 +8,7 @@ namespace weft::inline WEFT_ABI::sched {
 
 /// A visit to a running strand: between answered(), or a heavy fence, and the end of this object its owner
 /// neither claims closures nor reuses the memory of frames (strand, rule 4; sched/README.md, "How a thief
-/// gets in"). *Requires*: the caller holds strand::door, and the strand is executed.
+/// gets in"). *Requires*: the caller holds strand::mutex, and the strand is executed.
 class steal_entry {
  public:
   /// Tells the owner, and waits some time for its answer.
@@ -17,7 +17,7 @@ class steal_entry {
     // The bit comes first, then the number: see attend. Sequentially consistent for the fenced variant of
     // owner_store.
     s.attention.fetch_or(thief_inside, memory_order_seq_cst);
-    number_ = s.entry.load(memory_order_relaxed) + 1;  // only visitors write it, behind the door
+    number_ = s.entry.load(memory_order_relaxed) + 1;  // only visitors write it, under the lock
     s.entry.store(number_, memory_order_release);      // pairs with attend
     wait(WEFT_ANSWER_LOOKS);
   }

@@ -19,16 +19,16 @@ namespace stream {
 
 /// What one task has of a stream: a node of its own if it was deferred, else that of the task around it.
 /// *Thread safety*: for whoever has the task.
-class seat {
+class append_context {
  public:
-  explicit seat(core& of, node& at) noexcept : of_(&of), at_(&at) {}
-  seat(seat&& other) noexcept
+  explicit append_context(stream_state& of, node& at) noexcept : of_(&of), at_(&at) {}
+  append_context(append_context&& other) noexcept
       : of_(std::exchange(other.of_, nullptr)),
         at_(other.at_),
         deferred_(other.deferred_),
         begun_(other.begun_) {}
-  seat& operator=(seat&&) = delete;
-  ~seat() {
+  append_context& operator=(append_context&&) = delete;
+  ~append_context() {
     if (of_ == nullptr) return;  // it was moved from
     delete face_;
     if (deferred_ && begun_)
@@ -37,14 +37,14 @@ class seat {
       of_->drop(*at_);
   }
 
-  core& of() const noexcept { return *of_; }
+  stream_state& of() const noexcept { return *of_; }
   node& at() const noexcept { return *at_; }
   /// The task is being deferred. *Throws*: std::bad_alloc; what placing bytes has met.
-  seat defer(sched::closure& c) && {
+  append_context defer(sched::closure& c) && {
     if (deferred_) return std::move(*this);  // the first task of a run
-    seat deferred(*of_, of_->begin_child(*at_, c));
+    append_context deferred(*of_, of_->begin_child(*at_, c));
     deferred.deferred_ = true;
-    c.looks_back = of_->readable();  // it may fork tasks that read, and they wait for the frontier
+    c.may_wait_for_earlier = of_->readable();  // it may fork tasks that read, and they wait for the frontier
     of_ = nullptr;
     return deferred;
   }
@@ -67,18 +67,18 @@ class seat {
   void drop() noexcept { of_->cut(*at_); }
   void write(const void* bytes, std::size_t size) { of_->write(*at_, bytes, size); }
   std::ostream& text() {
-    if (face_ == nullptr) face_ = new face(&write_, this);
+    if (face_ == nullptr) face_ = new ostream_adaptor(&write_, this);
     return *face_;
   }
 
  private:
   static void write_(void* self, const char* text, std::size_t size) {
-    static_cast<seat*>(self)->write(text, size);
+    static_cast<append_context*>(self)->write(text, size);
   }
 
-  core* of_;
+  stream_state* of_;
   node* at_;
-  face* face_ = nullptr;  // made by the body that asks for it; a seat with one is never moved
+  ostream_adaptor* face_ = nullptr;  // made by the body that asks for it; one with an adaptor is never moved
   bool deferred_ = false;
   bool begun_ = false;
   bool well_ = false;
@@ -87,10 +87,10 @@ class seat {
 /// Opens the handles for this room.
 struct key {
   template <class Handle>
-  static seat& seat_of(const Handle& h) noexcept {
+  static append_context& seat_of(const Handle& h) noexcept {
     return *h.seat_;
   }
-  static append make(seat& s) noexcept;
+  static append make(append_context& s) noexcept;
 };
 
 }  // namespace stream
@@ -98,7 +98,7 @@ struct key {
 /// What a function given to append::finalise appends with.
 class append_tail {
  public:
-  explicit append_tail(stream::core& of) noexcept : of_(&of) {}
+  explicit append_tail(stream::stream_state& of) noexcept : of_(&of) {}
   /// Bytes of the stream before this place, those written by this function included.
   std::uint64_t position() const noexcept { return of_->known(); }
   /// Appends bytes. *Throws*: std::bad_alloc; what placing bytes has met.
@@ -106,7 +106,7 @@ class append_tail {
   void write(std::string_view text) { of_->append_known(text.data(), text.size()); }
 
  private:
-  stream::core* of_;
+  stream::stream_state* of_;
 };
 
 /// The right to append to a stream: a task's parameter. What a task appends stands, in the stream, where the
@@ -145,7 +145,7 @@ class append {
   template <class F>
   struct hook_of final : stream::hook_element {
     explicit hook_of(F f) : hook_element(&call_), f_(std::move(f)) {}
-    static void call_(stream::hook_element& h, stream::core* of) {
+    static void call_(stream::hook_element& h, stream::stream_state* of) {
       auto& self = static_cast<hook_of&>(h);
       const std::unique_ptr<F, destroyer> at_end(&self.f_);
       if (of == nullptr) return;
@@ -161,15 +161,15 @@ class append {
     ~hook_of() {}
   };
 
-  explicit append(stream::seat& s) noexcept : seat_(&s) {}
+  explicit append(stream::append_context& s) noexcept : seat_(&s) {}
   void write_(const void* bytes, std::size_t size) const {
     [[maybe_unused]] const sched::races::unseen library;
     seat_->write(bytes, size);
   }
-  stream::seat* seat_;
+  stream::append_context* seat_;
 };
 
-inline append stream::key::make(seat& s) noexcept { return append(s); }
+inline append stream::key::make(append_context& s) noexcept { return append(s); }
 
 namespace flow {
 
@@ -182,14 +182,14 @@ struct append_binding {
       "weft::append");
   static constexpr bool access = false, strong = false, weak = false, more = false, plain = true;
   static constexpr std::uint32_t parts = 0;
-  using kept = stream::seat;
+  using kept = stream::append_context;
   static constexpr access_mode mode = access_mode::read;  // not used
 
   static kept keep(const std::remove_cvref_t<Argument>& a) noexcept {
-    const stream::seat& s = stream::key::seat_of(a);
-    return stream::seat(s.of(), s.at());
+    const stream::append_context& s = stream::key::seat_of(a);
+    return stream::append_context(s.of(), s.at());
   }
-  static bool looks_back(const kept& k) noexcept { return k.of().readable(); }
+  static bool may_wait_for_earlier(const kept& k) noexcept { return k.of().readable(); }
   static kept defer(kept& k, sched::closure& c) { return std::move(k).defer(c); }
   static void begin_run(kept& k) { k.begin_run(); }
   static void drop(kept& k) noexcept { k.drop(); }

@@ -23,10 +23,10 @@ class append_file : public append_stream {
       : append_stream(path, layout_(path, stream::checked(o)), o, o.scratch.empty() ? path : o.scratch) {}
 
   /// Bytes that a crash does not lose (append_options::commit_every). *Thread safety*: any thread.
-  std::uint64_t committed() const noexcept { return core().layout().committed(); }
+  std::uint64_t committed() const noexcept { return stream_state().layout().committed(); }
 
  private:
-  static std::unique_ptr<stream::placer> layout_(const std::string& path, const append_options& o) {
+  static std::unique_ptr<stream::stream_layout> layout_(const std::string& path, const append_options& o) {
     if (o.layout == append_layout::segmented)
       return std::make_unique<stream::segmented_layout>(
           path, stream::segmented_layout::options{o.overwrite, o.commit_every, o.sync, o.readable});

@@ -12,14 +12,14 @@ namespace weft::inline WEFT_ABI {
 class append_stream {
  public:
   append_stream(append_stream&& other) noexcept
-      : core_(std::exchange(other.core_, nullptr)), seat_(std::move(other.seat_)) {}
+      : state_(std::exchange(other.state_, nullptr)), seat_(std::move(other.seat_)) {}
   append_stream& operator=(append_stream&&) = delete;
   /// Without close(): bytes known so far have been placed, failures are lost. Tasks that still append get a
   /// weft::error.
   ~append_stream() {
-    if (core_ == nullptr) return;
+    if (state_ == nullptr) return;
     seat_.reset();
-    stream::core::end_handle(core_);
+    stream::stream_state::end_handle(state_);
   }
 
   /// Appends outside tasks, or in the task that made the stream: behind all that was forked or run before.
@@ -32,29 +32,30 @@ class append_stream {
   /// or read have ended: it waits for the sink, not for them. *Throws*: weft::error if they do not;
   /// std::system_error, or what a sink has thrown, if bytes could not be placed, every time. *Suspends*: if
   /// the sink is behind.
-  void close() { core_->close(); }
+  void close() { state_->close(); }
   /// Bytes in front of the first that is not known yet. *Requires*, *Throws*: as close().
-  std::uint64_t size() { return core_->placed(); }
+  std::uint64_t size() { return state_->placed(); }
   /// Bytes that were written twice, because memory was short. *Thread safety*: any thread.
-  std::uint64_t spilled() const noexcept { return core_->spilled(); }
+  std::uint64_t spilled() const noexcept { return state_->spilled(); }
 
  protected:
-  append_stream(std::string name, std::unique_ptr<stream::placer> layout, const append_options& o,
+  append_stream(std::string name, std::unique_ptr<stream::stream_layout> layout, const append_options& o,
                 std::string scratch)
-      : core_(new stream::core(std::move(name), std::move(layout), o.buffer, o.memory, std::move(scratch))) {
+      : state_(new stream::stream_state(std::move(name), std::move(layout), o.buffer, o.memory,
+                                        std::move(scratch))) {
     try {
-      seat_ = std::make_unique<stream::seat>(*core_, core_->root());
+      seat_ = std::make_unique<stream::append_context>(*state_, state_->root());
     } catch (...) {
-      stream::core::end_handle(core_);
+      stream::stream_state::end_handle(state_);
       throw;
     }
   }
-  const stream::core& core() const noexcept { return *core_; }
+  const stream::stream_state& stream_state() const noexcept { return *state_; }
 
  private:
   friend struct stream::key;
-  stream::core* core_;
-  std::unique_ptr<stream::seat> seat_;
+  stream::stream_state* state_;
+  std::unique_ptr<stream::append_context> seat_;
 };
 
 }  // namespace weft::inline WEFT_ABI

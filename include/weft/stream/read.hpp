@@ -127,7 +127,7 @@ class read<append_stream> {
 
  private:
   friend struct stream::reading_key;
-  const stream::seat* from_;
+  const stream::append_context* from_;
   file_pointer pointer_;
 };
 template <>
@@ -149,7 +149,7 @@ namespace stream {
 
 /// Opens them for this room.
 struct reading_key {
-  static reading_seat begin(const seat& s, file_pointer p) {
+  static reading_seat begin(const append_context& s, file_pointer p) {
     reading& r = s.of().begin_reading(s.at(), p);
     reading_seat made(r, 0, p == file_pointer::global, true);
     if (r.event == nullptr && r.failure) std::rethrow_exception(r.failure);

@@ -64,15 +64,16 @@ enum class closure_state : std::uint8_t { created, stolen, awaited, noted, done,
 ///  4. stolen -> awaited by the strand that waits; stolen or awaited -> done or failed by the thief
 ///     that ran it: one exchange, so exactly one of the two continues the waiting strand.
 ///  5. `counted` belongs to the owner of the strand.
-///  6. `looks_back` is constant once the closure is linked.
+///  6. `may_wait_for_earlier` is constant once the closure is linked.
 struct closure {
   const descriptor* what;
   base::atomic<closure*> next{nullptr};
   base::atomic<closure_state> state{closure_state::created};
   bool local = false;       ///< thieves leave it alone
   bool counted = false;     ///< part of the strand's surplus
-  bool apart = false;       ///< contributions are kept in the closure until they are folded
-  bool looks_back = false;  ///< may wait for tasks before it with which it shares no object (graph_owner.hpp)
+  bool privatized = false;  ///< contributions are kept in the closure until they are folded
+  bool may_wait_for_earlier =
+      false;  ///< may wait for tasks before it with which it shares no object (graph_owner.hpp)
 
   explicit closure(const descriptor& d) noexcept : what(&d) {}
   closure(const closure&) = delete;

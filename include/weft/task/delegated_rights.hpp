@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Checked builds: what the running body has handed on to children since its last sync, and the check against
+// Checked builds: what the running body has delegated to children since its last sync, and the check against
 // it.
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace weft::inline WEFT_ABI::sched {
 
 /// A right that a body gave to a child.
-struct handed_right {
+struct delegated_right {
   const void* object;
   access_mode mode;
   const char* child;
@@ -31,7 +31,7 @@ struct handed_right {
 /// The log of a strand: the entries of the running body are those from `begin` on, first the results that the
 /// last sync found lost. Whether the child has in fact ended does not count, so that a violation does not
 /// depend on the schedule. *Thread safety*: belongs to the owner of the strand.
-class handed_on {
+class delegated_rights {
  public:
   struct body {
     std::size_t begin = 0, lost_end = 0;
@@ -44,7 +44,7 @@ class handed_on {
     if (entries_.size() > body_.begin) entries_.resize(body_.begin);
     body_ = outer;
   }
-  /// After sync(), the body has full use again of what it handed on, but for results that were lost.
+  /// After sync(), the body has full use again of what it delegated, but for results that were lost.
   void forget_children() noexcept {
     std::size_t kept = body_.begin;
     for (std::size_t i = body_.begin; i < entries_.size(); ++i)
@@ -59,15 +59,15 @@ class handed_on {
   }
   /// Forgets an object whose memory may now become another's.
   void forget_object(const void* object) noexcept {
-    for (const handed_right& h : lost())
+    for (const delegated_right& h : lost())
       if (h.object == object) --body_.lost_end;
-    std::erase_if(entries_, [object](const handed_right& h) { return h.object == object; });
+    std::erase_if(entries_, [object](const delegated_right& h) { return h.object == object; });
   }
   /// Whether the body has results that were lost before its last sync.
   bool any_lost() const noexcept { return !lost().empty(); }
   /// Stops the program if a new child is given a right on one of them.
   void check_present(const void* object, const char* child) const noexcept {
-    for (const handed_right& h : lost())
+    for (const delegated_right& h : lost())
       if (h.object == object && h.is_lost()) [[unlikely]]
         base::fail_after(
             "forked at", h.forked_at,
@@ -80,19 +80,19 @@ class handed_on {
     for (std::size_t i = body_.lost_end; i < entries_.size(); ++i)
       if (entries_[i].object == object && conflict(entries_[i].mode, use)) [[unlikely]]
         base::fail_after(
-            "handed on at", entries_[i].forked_at,
-            "task '%s' %s an object after it handed on the right to %s it to task '%s'; call weft::sync() "
+            "delegated at", entries_[i].forked_at,
+            "task '%s' %s an object after it delegated the right to %s it to task '%s'; call weft::sync() "
             "first",
             parent != nullptr ? parent : "task", use == access_mode::read ? "reads" : "changes",
             entries_[i].mode == access_mode::read ? "read" : "change", entries_[i].child);
   }
 
  private:
-  std::span<const handed_right> lost() const noexcept {
+  std::span<const delegated_right> lost() const noexcept {
     return std::span(entries_).subspan(body_.begin, body_.lost_end - body_.begin);
   }
 
-  std::vector<handed_right> entries_;
+  std::vector<delegated_right> entries_;
   body body_;
 };
 

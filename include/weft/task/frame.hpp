@@ -27,9 +27,9 @@ struct placed_exception {
 ///  1. `parent`, `closures_end`, `live_below` are set before the frame is published (by parent->child)
 ///     and constant.
 ///  2. `child`, `first`, `current`, `flags` are written by the owner of the strand; thieves read them
-///     while they are alone inside the strand (strand::door, and for a running strand the entry protocol).
+///     while they are alone inside the strand (strand::mutex, and for a running strand the entry protocol).
 ///  3. `link`, `failing`, `objects` and the exception behind `closed` belong to the owner of the strand.
-///  4. `scan`, `attempts` belong to the thief that holds strand::door; it also sets `promoted`, which the
+///  4. `scan`, `attempts` belong to the thief that holds strand::mutex; it also sets `promoted`, which the
 ///     owner clears.
 ///  5. The memory of a frame and its closures is reused only after the owner has looked at strand::attention.
 struct frame {

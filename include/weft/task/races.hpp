@@ -43,7 +43,7 @@ class history {
  public:
   /// *Returns*: the tokens of those whom a task with these accesses waits for.
   std::vector<token> before(const std::vector<access>& accesses) {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     std::vector<token> all;
     for (const access& a : accesses)
       for (const use& u : uses_[a.object])
@@ -53,7 +53,7 @@ class history {
   /// Notes that a task with these accesses has ended, which has waited for `before` (and not for its
   /// children).
   void add(const std::vector<access>& accesses, const token& end, const std::vector<token>& before) {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     for (const access& a : accesses) {
       std::vector<use>& uses = uses_[a.object];
       // Whoever waits for this one waits for those that it has waited for.
@@ -66,7 +66,7 @@ class history {
   }
   /// Forgets an object whose memory may become another's.
   void forget(const void* object) {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     uses_.erase(object);
   }
 
@@ -86,7 +86,7 @@ class history {
            (a.mode == access_mode::reduce && b.mode == access_mode::reduce && a.operation == b.operation);
   }
 
-  std::mutex door_;
+  std::mutex mutex_;
   std::unordered_map<const void*, std::vector<use>> uses_;
 };
 WEFT_PER_PROCESS inline history objects;

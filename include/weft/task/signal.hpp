@@ -55,7 +55,7 @@ class abandonable_list {
  public:
   /// *Returns*: false if the list is closed: then the wait is to be given up.
   bool add(abandonable& a) noexcept {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     a.previous = nullptr;
     a.next = first_;
     if (first_ != nullptr) first_->previous = &a;
@@ -64,19 +64,19 @@ class abandonable_list {
   }
   /// *Requires*: it was added.
   void remove(abandonable& a) noexcept {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     (a.previous != nullptr ? a.previous->next : first_) = a.next;
     if (a.next != nullptr) a.next->previous = a.previous;
   }
   /// Lets everybody give up, and those who come later.
   void close() noexcept {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     closed_ = true;
     for (abandonable* a = first_; a != nullptr; a = a->next) a->give_up(*a);
   }
 
  private:
-  base::spin_lock door_;
+  base::spin_lock mutex_;
   abandonable* first_ = nullptr;
   bool closed_ = false;
 };

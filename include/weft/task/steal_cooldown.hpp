@@ -40,7 +40,7 @@ inline constexpr std::chrono::microseconds first_rest(WEFT_REST_US);
 /// The rest of a strand: frames right above one of its frames, which is where one body's children stand one
 /// after the other, are left to the owner for a while.
 /// *Thread safety*: as deadline.
-class rest {
+class steal_cooldown {
  public:
   /// Begins one, twice as long as the last, unless that was ended.
   void begin(const frame& below) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One sequential flow of tasks: its stack of frames, its memory, and the door by which thieves enter.
+// One sequential flow of tasks: its stack of frames, its memory, and the lock by which thieves enter.
 #pragma once
 
 #include <weft/base/contract.hpp>
@@ -72,7 +72,7 @@ struct weak_body {
 ///  1. The first group belongs to the owner: the worker that executes it or, while it waits, whoever ends the
 ///     awaited closure.
 ///  2. `attention` is set by anybody, cleared by the owner (and `thief_inside` by the thief that set it).
-///  3. `status` and what follows change under `door`; a thief holds `door` as long as it is inside.
+///  3. `status` and what follows change under `mutex`; a thief holds `mutex` as long as it is inside.
 ///  4. A thief inside a running strand has moreover made sure that the owner sees `thief_inside` at its
 ///     next look: the owner answered (`answer` equals `entry`), or a heavy fence lies between. Owners look
 ///     after claiming a closure and after popping a frame, before they rely on the one or reuse the other
@@ -103,7 +103,7 @@ struct alignas(64) strand {
   std::uint32_t cap = 0;   ///< how many of them there may be before fork runs some
   std::uint32_t worker_number = 0;  ///< of the executor (worker_number.hpp); 0: the thread is no worker
   std::uint64_t deferred = 0;       ///< closures of popped frames since the worker last counted them
-  leftovers left;  ///< of the running body; if any, tasks run inside fork clean up behind themselves
+  deferred_release left;  ///< of the running body; if any, tasks run inside fork clean up behind themselves
   const char* inline_name = nullptr;       ///< name of the innermost named task that runs inside fork
   weak_body* weak = nullptr;               ///< the innermost one on the stack
   std::chrono::nanoseconds last_offer{0};  ///< when sleepers were last told of this strand
@@ -114,7 +114,7 @@ struct alignas(64) strand {
   std::shared_ptr<races::task> racing;  ///< the running task
 #endif
 #if WEFT_CHECKED
-  handed_on handed;  ///< what the running body has handed on
+  delegated_rights delegated;  ///< what the running body has delegated
   task_lives lives;
   held_lock* holds = nullptr;  ///< the innermost scope in which its bodies must not wait
 #endif
@@ -122,7 +122,7 @@ struct alignas(64) strand {
   late_exception thrown;              ///< what a drained frame leaves to the sync or the strand's end
   frame root;                         ///< holds the one closure this strand was made for
 
-  alignas(64) base::spin_lock door;
+  alignas(64) base::spin_lock mutex;
   base::atomic<strand_status> status{strand_status::idle};
   wait_reason awaits;                     ///< while it waits
   std::uint32_t waits = 0;                ///< how often it has waited
@@ -132,14 +132,14 @@ struct alignas(64) strand {
   base::atomic<run_state*> run{nullptr};
   base::atomic<bool> earliest_first{false};  ///< thieves better take what comes soon in reference order
   base::atomic<graph*> graphs{nullptr};      ///< of its promoted frames, changed under
-  base::spin_lock graphs_door;
-  rest left_alone;                        ///< frames that thieves leave to the owner
-  graph* drawn_from = nullptr;            ///< whose nodes it executes, if it took them from a graph:
+  base::spin_lock graphs_mutex;
+  steal_cooldown cooldown;                ///< frames that thieves leave to the owner
+  graph* source_graph = nullptr;          ///< whose nodes it executes, if it took them from a graph:
   graph_node* node = nullptr;             ///< the one it executes,
-  graph_node* drawn = nullptr;            ///< those not begun,
+  graph_node* batch = nullptr;            ///< those not begun,
   graph_node* finished = nullptr;         ///< and those ended and not reported,
-  std::uint32_t drawn_count = 0;          ///< all of a batch that was taken
-  base::clock::time_point drawn_start{};  ///< then
+  std::uint32_t batch_size = 0;           ///< all of a batch that was taken
+  base::clock::time_point batch_start{};  ///< then
   int priority = 0;                       ///< what its tasks inherit
   strand* victim = nullptr;               ///< whose closure this strand executes; else null, and
   signal* (*at_end)(strand&) noexcept =
@@ -165,7 +165,7 @@ struct alignas(64) strand {
   }
   object_mark mark() const noexcept { return {objects.mark(), cleanups}; }
   /// Releases what the running body has left, as far as possible. *Requires*: it has no children.
-  WEFT_COLD void release_leftovers() noexcept {
+  WEFT_COLD void release_deferred() noexcept {
     left.release(objects, cleanups, floor->objects.cleanups);
     restore_limit();
   }

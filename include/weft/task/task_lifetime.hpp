@@ -27,25 +27,25 @@ class life_pool {
  public:
   /// *Returns*: maybe null.
   static task_life* take() noexcept {
-    if (!base::lock_within(door_, patience)) return nullptr;  // after a POSIX fork its holder may not exist
+    if (!base::lock_within(mutex_, patience)) return nullptr;  // after a POSIX fork its holder may not exist
     task_life* found = free_;
     if (found != nullptr)
       free_ = found->next;
     else if (used_ < most)
       found = &all_[used_++];
-    door_.unlock();
+    mutex_.unlock();
     return found;
   }
   static void give_back(task_life& l) noexcept {
-    if (!base::lock_within(door_, patience)) return;
+    if (!base::lock_within(mutex_, patience)) return;
     l.next = std::exchange(free_, &l);
-    door_.unlock();
+    mutex_.unlock();
   }
 
  private:
   static constexpr std::size_t most = 8192;
   static constexpr unsigned patience = 10'000;
-  WEFT_PER_PROCESS static inline constinit base::spin_lock door_;
+  WEFT_PER_PROCESS static inline constinit base::spin_lock mutex_;
   WEFT_PER_PROCESS static inline constinit task_life* free_ = nullptr;
   WEFT_PER_PROCESS static inline constinit std::size_t used_ = 0;
   WEFT_PER_PROCESS static inline constinit task_life all_[most];

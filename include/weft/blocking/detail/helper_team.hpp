@@ -8,22 +8,22 @@
 namespace weft::inline WEFT_ABI::sched {
 
 /// What a helper's strand executes.
-struct crew::errand final : closure {
-  explicit errand(crew& c) noexcept : closure(what), of(c) {}
+struct helper_team::switch_action final : closure {
+  explicit switch_action(helper_team& c) noexcept : closure(what), of(c) {}
   static void run(closure& c) {
-    const crew& whole = static_cast<errand&>(c).of;
+    const helper_team& whole = static_cast<switch_action&>(c).of;
     whole.work_(whole.of_);
   }
   static const task_options& options_of(const closure& c) noexcept {
-    return static_cast<const errand&>(c).of.options_;
+    return static_cast<const switch_action&>(c).of.options_;
   }
   static constexpr descriptor what{&run, [](closure&) noexcept {}, nullptr, 0, &options_of};
 
-  crew& of;
+  helper_team& of;
 };
 
-WEFT_FUNCTION crew::crew(strand& founder, function work, void* of, const task_options& options,
-                         const char* what)
+WEFT_FUNCTION helper_team::helper_team(strand& founder, function work, void* of, const task_options& options,
+                                       const char* what)
     : founder_(founder),
       engine_(founder.executor->home()),
       work_(work),
@@ -35,15 +35,15 @@ WEFT_FUNCTION crew::crew(strand& founder, function work, void* of, const task_op
   all_left_.what = what;
 }
 
-WEFT_FUNCTION crew::~crew() {
+WEFT_FUNCTION helper_team::~helper_team() {
   if (meanwhile_ != nullptr) engine_.contexts.put(*meanwhile_);
 }
 
-WEFT_FUNCTION bool crew::call() noexcept {
+WEFT_FUNCTION bool helper_team::call() noexcept {
   strand* s = nullptr;
   try {
     s = &engine_.take_strand();
-    s->root.current.store(::new (s->closures.allocate(sizeof(errand))) errand(*this),
+    s->root.current.store(::new (s->closures.allocate(sizeof(switch_action))) switch_action(*this),
                           base::memory_order_relaxed);  // published by submit
   } catch (const std::bad_alloc&) {
     if (s != nullptr) engine_.put_strand(*s);
@@ -58,15 +58,15 @@ WEFT_FUNCTION bool crew::call() noexcept {
   return true;
 }
 
-WEFT_FUNCTION void crew::wait() noexcept {
+WEFT_FUNCTION void helper_team::wait() noexcept {
   // Acquire pairs with leave_.
   if (members_.fetch_sub(1, base::memory_order_acq_rel) != 1)
     founder_.executor->await_signal(founder_, all_left_, *std::exchange(meanwhile_, nullptr));
 }
 
 /// A member has ended. *Returns*: the signal to be set, if it was the last.
-WEFT_FUNCTION signal* crew::leave_(strand& s) noexcept {
-  crew& c = *static_cast<crew*>(s.end_of);
+WEFT_FUNCTION signal* helper_team::leave_(strand& s) noexcept {
+  helper_team& c = *static_cast<helper_team*>(s.end_of);
   s.thrown.reset();  // only cancellation, which the founder sees, too
   // Release publishes what the member did to the founder; acquire lets the last one pass that on.
   return c.members_.fetch_sub(1, base::memory_order_acq_rel) == 1 ? &c.all_left_ : nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Checked builds: the places where a body's use of an object is compared with what it has handed on.
+// Checked builds: the places where a body's use of an object is compared with what it has delegated.
 #pragma once
 
 #include <weft/flow/definitions.hpp>
@@ -14,23 +14,23 @@ namespace weft::inline WEFT_ABI::flow {
 using sched::access_mode;
 
 /// Tells `see` the accesses that an argument gives a task.
-template <class Binding, class Kept, class See>
+template <class Adaptor, class Kept, class See>
 void tell_rights(const Kept& kept, See&& see) {
-  if constexpr (Binding::access)
-    see(sched::access{.object = kept, .mode = Binding::mode});
-  else if constexpr (Binding::more)
-    Binding::tell_all(kept, 0, see);
+  if constexpr (Adaptor::access)
+    see(sched::access{.object = kept, .mode = Adaptor::mode});
+  else if constexpr (Adaptor::more)
+    Adaptor::tell_all(kept, 0, see);
 }
 
 #if WEFT_CHECKED
 
-/// The value behind a right that the running body uses. Contract violation if it was handed on and not
+/// The value behind a right that the running body uses. Contract violation if it was delegated and not
 /// synced.
 template <class T>
 T* used(T* value, access_mode use) noexcept {
   sched::strand& s = sched::current();
   [[maybe_unused]] const sched::races::unseen library;
-  if (!is_outside(s)) s.handed.check(value, use, sched::current_task_name());
+  if (!is_outside(s)) s.delegated.check(value, use, sched::current_task_name());
   return value;
 }
 
@@ -57,19 +57,19 @@ inline receiver receiving_task() noexcept {
 /// Notes that the running body gives a right on an object to a child. `mark`: of a result. *Throws*:
 /// std::bad_alloc.
 template <class T>
-void note_handed_on(sched::strand& s, T* object, access_mode mode, const char* child, const void* forked_at,
+void note_delegated(sched::strand& s, T* object, access_mode mode, const char* child, const void* forked_at,
                     const base::atomic<sched::presence>* mark = nullptr) {
-  if (!is_outside(s)) s.handed.note(object, mode, child, forked_at, mark);
+  if (!is_outside(s)) s.delegated.note(object, mode, child, forked_at, mark);
 }
 /// The same for what a closure keeps of an argument. Parts of arrays and weak rights are not noted.
-template <class Binding, class Kept>
-void note_binding_handed_on(sched::strand& s, const Kept& kept, const char* child, const void* forked_at) {
-  if constexpr (!Binding::weak) {
-    if constexpr (Binding::access)
-      note_handed_on(s, kept, Binding::mode, child, forked_at);
-    else if constexpr (Binding::more)
-      Binding::tell_all(kept, 0, [&](const sched::access& a) {
-        if (!a.sliced) note_handed_on(s, a.object, a.mode, child, forked_at);
+template <class Adaptor, class Kept>
+void note_rights_delegated(sched::strand& s, const Kept& kept, const char* child, const void* forked_at) {
+  if constexpr (!Adaptor::weak) {
+    if constexpr (Adaptor::access)
+      note_delegated(s, kept, Adaptor::mode, child, forked_at);
+    else if constexpr (Adaptor::more)
+      Adaptor::tell_all(kept, 0, [&](const sched::access& a) {
+        if (!a.sliced) note_delegated(s, a.object, a.mode, child, forked_at);
       });
   }
 }
@@ -78,10 +78,10 @@ void note_binding_handed_on(sched::strand& s, const Kept& kept, const char* chil
 void check_accesses(std::vector<sched::access>& all, const char* task);
 
 /// Stops the program if two rights of a new task contradict each other. *Throws*: std::bad_alloc.
-template <class... Bindings, class... Kept>
+template <class... Adaptors, class... Kept>
 void check_rights(const char* task, const Kept&... kept) {
   std::size_t rights = 0, special = 0;
-  (tell_rights<Bindings>(kept,
+  (tell_rights<Adaptors>(kept,
                          [&](const sched::access& a) {
                            ++rights;
                            special += a.mode == access_mode::write || a.mode == access_mode::reduce;
@@ -90,22 +90,23 @@ void check_rights(const char* task, const Kept&... kept) {
   if (rights < 2 || special == 0) return;
   std::vector<sched::access> all;
   all.reserve(rights);
-  (tell_rights<Bindings>(kept, [&](const sched::access& a) { all.push_back(a); }), ...);
+  (tell_rights<Adaptors>(kept, [&](const sched::access& a) { all.push_back(a); }), ...);
   check_accesses(all, task);
 }
 
 /// Stops the program if a new task is given a right on a lost result that was taken before the loss was
 /// known: the handle, which is looked at when the right is taken, could not tell.
-template <class... Bindings, class... Kept>
+template <class... Adaptors, class... Kept>
 void check_results([[maybe_unused]] const char* task, const Kept&... kept) noexcept {
   const sched::strand& s = sched::current();
-  if (is_outside(s) || !s.handed.any_lost() || drops_forks(s)) return;
-  (tell_rights<Bindings>(kept, [&](const sched::access& a) { s.handed.check_present(a.object, task); }), ...);
+  if (is_outside(s) || !s.delegated.any_lost() || drops_forks(s)) return;
+  (tell_rights<Adaptors>(kept, [&](const sched::access& a) { s.delegated.check_present(a.object, task); }),
+   ...);
 }
 
 /// Forgets an object that ends.
 inline void forget_object(sched::strand& s, const void* object) noexcept {
-  if (!is_outside(s)) s.handed.forget_object(object);
+  if (!is_outside(s)) s.delegated.forget_object(object);
 }
 
 /// The extent of a body that runs inside fork.
@@ -113,7 +114,7 @@ class checked_body {
  public:
   checked_body() noexcept {
     [[maybe_unused]] const sched::races::unseen library;
-    outer_ = sched::current().handed.enter_body();
+    outer_ = sched::current().delegated.enter_body();
     sched::current().lives.begin_body();
   }
   checked_body(const checked_body&) = delete;
@@ -122,11 +123,11 @@ class checked_body {
     [[maybe_unused]] const sched::races::unseen library;
     sched::strand& s = sched::current();
     s.lives.end_body(s.pending() ? s.top : nullptr);
-    s.handed.leave_body(outer_);
+    s.delegated.leave_body(outer_);
   }
 
  private:
-  sched::handed_on::body outer_;
+  sched::delegated_rights::body outer_;
 };
 
 #else

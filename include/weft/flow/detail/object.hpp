@@ -148,11 +148,11 @@ WEFT_COLD inline bool would_meet_loss(const void* result) noexcept {
   return !drops_forks(s) && !may_be_accessed(s, result);
 }
 
-/// The running task hands on a right to `use` a lost result.
+/// The running task delegates a right to `use` a lost result.
 [[noreturn]] WEFT_COLD inline void fail_lost(const char* use, const char* missing) noexcept {
   const char* const name = sched::current_task_name();
   base::fail(
-      "task '%s' hands on the right to %s the result of a task that failed or was dropped: there is no %s",
+      "task '%s' delegates the right to %s the result of a task that failed or was dropped: there is no %s",
       name != nullptr ? name : "task", use, missing);
 }
 
@@ -227,7 +227,7 @@ WEFT_COLD void release_carefully(sched::strand& s, T* value, home where) noexcep
       s.left.note(note, pending ? sched::handle::waiting : sched::handle::ended, end_of(value, where));
     }
   }
-  if (!pending && s.left.any()) s.release_leftovers();
+  if (!pending && s.left.any()) s.release_deferred();
 }
 
 /// Ends a handle whose object is not simply the last one.

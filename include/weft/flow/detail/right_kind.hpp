@@ -8,15 +8,15 @@
 namespace weft::inline WEFT_ABI::flow {
 
 /// none: not an object. all: the object itself, as its maker has it.
-enum class grade : unsigned char { none, read, write, update, reduce, commute, all };
+enum class right_kind : unsigned char { none, read, write, update, reduce, commute, all };
 
-constexpr sched::access_mode mode_of(grade g) noexcept {
+constexpr sched::access_mode mode_of(right_kind g) noexcept {
   using enum sched::access_mode;
-  return g == grade::read      ? read
-         : g == grade::write   ? write
-         : g == grade::reduce  ? reduce
-         : g == grade::commute ? commute
-                               : update;
+  return g == right_kind::read      ? read
+         : g == right_kind::write   ? write
+         : g == right_kind::reduce  ? reduce
+         : g == right_kind::commute ? commute
+                                    : update;
 }
 
 }  // namespace weft::inline WEFT_ABI::flow

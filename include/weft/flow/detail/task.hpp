@@ -44,31 +44,31 @@ WEFT_ALWAYS_INLINE result<R> result_at([[maybe_unused]] const place<R>& p) noexc
 }
 
 /// What a body gets for an argument with this binding.
-template <class Binding>
-using passed = decltype(Binding::pass(std::declval<typename Binding::kept&>()));
+template <class Adaptor>
+using passed = decltype(Adaptor::pass(std::declval<typename Adaptor::kept&>()));
 
 /// Calls `f` with what the bindings pass for the kept arguments.
-template <class... Bindings, class F, class... Kept>
+template <class... Adaptors, class F, class... Kept>
 WEFT_ALWAYS_INLINE decltype(auto) call_with(F&& f, Kept&&... kept) {
-  return base::call(std::forward<F>(f), Bindings::pass(kept)...);
+  return base::call(std::forward<F>(f), Adaptors::pass(kept)...);
 }
 
 /// What calling a task of these bindings yields.
-template <class F, class... Bindings>
-using called = std::invoke_result_t<F, passed<Bindings>...>;
+template <class F, class... Adaptors>
+using called = std::invoke_result_t<F, passed<Adaptors>...>;
 
 /// Whether what a closure keeps for an argument is made by the binding.
-template <class Binding>
-concept defers_specially = requires(typename Binding::kept& k, sched::closure& c) { Binding::defer(k, c); };
+template <class Adaptor>
+concept defers_specially = requires(typename Adaptor::kept& k, sched::closure& c) { Adaptor::defer(k, c); };
 
 /// Whether a closure has to keep more of an argument, once it is where it stays.
-template <class Binding>
+template <class Adaptor>
 concept sets_apart =
-    requires(typename Binding::kept& k, sched::arena& memory) { Binding::set_apart(k, memory); };
+    requires(typename Adaptor::kept& k, sched::arena& memory) { Adaptor::set_apart(k, memory); };
 
 /// Whether a closure that keeps an argument reads an object on top, which the binding names.
-template <class Binding>
-concept waits_for_object = requires(const typename Binding::kept& k) { Binding::object(k); };
+template <class Adaptor>
+concept waits_for_object = requires(const typename Adaptor::kept& k) { Adaptor::object(k); };
 
 /// Whether the callable is a part of a loop that can be divided further.
 template <class F>
@@ -83,32 +83,32 @@ struct among_objects {};
 
 /// A closure with its payload. The addresses of the objects come first, as sched::closure::objects() expects:
 /// those of the accesses in order of the parameters, then the result's.
-template <class F, class R, bool WithOptions, class Indices, class... Bindings>
+template <class F, class R, bool WithOptions, class Indices, class... Adaptors>
 class task;
 
-template <class F, class R, bool WithOptions, std::size_t... I, class... Bindings>
-class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : public sched::closure {
+template <class F, class R, bool WithOptions, std::size_t... I, class... Adaptors>
+class task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...> final : public sched::closure {
   template <class B>
   static constexpr bool has_object = B::access || waits_for_object<B>;
-  static constexpr std::size_t accesses = (std::size_t{has_object<Bindings>} + ... + 0);
+  static constexpr std::size_t accesses = (std::size_t{has_object<Adaptors>} + ... + 0);
   static constexpr std::size_t object_count = accesses + result<R>::objects;
-  static constexpr bool has_more = (Bindings::more || ... || false);
-  static constexpr bool has_lists = (sets_apart<Bindings> || ...);
-  static constexpr std::uint32_t part_count = (Bindings::parts + ... + 0u);
+  static constexpr bool has_more = (Adaptors::more || ... || false);
+  static constexpr bool has_lists = (sets_apart<Adaptors> || ...);
+  static constexpr std::uint32_t part_count = (Adaptors::parts + ... + 0u);
 
   template <std::size_t N>
-  using nth_binding = std::tuple_element_t<N, std::tuple<Bindings...>>;
+  using nth_binding = std::tuple_element_t<N, std::tuple<Adaptors...>>;
   using payload =
-      std::tuple<std::conditional_t<Bindings::access, among_objects<I>, typename Bindings::kept>...>;
+      std::tuple<std::conditional_t<Adaptors::access, among_objects<I>, typename Adaptors::kept>...>;
 
  public:
   static constexpr bool nothrow = std::is_nothrow_move_constructible_v<F> &&
-                                  (std::is_nothrow_move_constructible_v<typename Bindings::kept> && ...) &&
-                                  !(defers_specially<Bindings> || ...) && !has_lists;
+                                  (std::is_nothrow_move_constructible_v<typename Adaptors::kept> && ...) &&
+                                  !(defers_specially<Adaptors> || ...) && !has_lists;
 
   /// *Throws*: what moving the callable and the arguments throws.
   task(F&& f, result<R> r, const sched::task_options* options,
-       typename Bindings::kept&&... kept) noexcept(nothrow)
+       typename Adaptors::kept&&... kept) noexcept(nothrow)
       : closure(what_), f_(std::move(f)), values_(in_payload<I>(kept)...) {
     (note_object<I>(kept), ...);
     if constexpr (result<R>::objects != 0) objects_[accesses] = r.place;
@@ -134,7 +134,7 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
  private:
   /// How many of the first N arguments are accesses: the place of an access among the objects.
   static constexpr std::size_t accesses_before(std::size_t n) noexcept {
-    constexpr bool is_access[] = {has_object<Bindings>..., false};
+    constexpr bool is_access[] = {has_object<Adaptors>..., false};
     std::size_t sum = 0;
     for (std::size_t i = 0; i < n; ++i) sum += is_access[i];
     return sum;
@@ -172,12 +172,12 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
     struct destroyer {
       task& self;
       ~destroyer() {
-        if (part_count == 0 || self.apart == 0) self.destroy_payload();
+        if (part_count == 0 || self.privatized == 0) self.destroy_payload();
       }
     } const at_end{self};
     if constexpr (part_count != 0) (set_apart<I>(self), ...);
     const auto call = [&self]() -> decltype(auto) {
-      return call_with<Bindings...>(std::move(self.f_), self.template kept<I>()...);
+      return call_with<Adaptors...>(std::move(self.f_), self.template kept<I>()...);
     };
     if constexpr (std::is_void_v<R>) {
       call();
@@ -213,14 +213,14 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
   }
   /// How many contributions the first N arguments are.
   static constexpr std::uint32_t parts_before(std::size_t n) noexcept {
-    constexpr std::uint32_t parts[] = {Bindings::parts..., 0};
+    constexpr std::uint32_t parts[] = {Adaptors::parts..., 0};
     std::uint32_t sum = 0;
     for (std::size_t i = 0; i < n; ++i) sum += parts[i];
     return sum;
   }
   template <std::size_t N>
   static void set_apart(task& self) noexcept {
-    if constexpr (nth_binding<N>::parts != 0) std::get<N>(self.values_).apart = self.apart;
+    if constexpr (nth_binding<N>::parts != 0) std::get<N>(self.values_).privatized = self.privatized;
   }
   template <std::size_t N>
   static void tell_more(task& self, sched::access_visitor& v) {
@@ -254,7 +254,7 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
 
   static constexpr std::array<access_mode, object_count + 1> modes_ = [] {
     std::array<access_mode, object_count + 1> all{};
-    ((has_object<Bindings> ? void(all[accesses_before(I)] = Bindings::mode) : void()), ...);
+    ((has_object<Adaptors> ? void(all[accesses_before(I)] = Adaptors::mode) : void()), ...);
     if constexpr (result<R>::objects != 0) all[accesses] = access_mode::write;
     return all;
   }();
@@ -265,7 +265,7 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
     else
       return false;
   }
-  static constexpr bool renames = (renames_for<Bindings>() || ...);
+  static constexpr bool renames = (renames_for<Adaptors>() || ...);
   template <std::size_t N>
   static constexpr void note_kind(auto& kinds) noexcept {
     if constexpr (renames_for<nth_binding<N>>()) kinds[accesses_before(N)] = nth_binding<N>::kind();
@@ -280,7 +280,7 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Bindings...> final : pu
                                            modes_.data(),
                                            object_count,
                                            &options_of_,
-                                           (Bindings::plain && ...),
+                                           (Adaptors::plain && ...),
                                            has_more ? &more_ : nullptr,
                                            part_count != 0 ? &fold_ : nullptr,
                                            renames ? kinds_.data() : nullptr,

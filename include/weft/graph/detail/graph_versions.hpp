@@ -14,7 +14,7 @@ namespace weft::inline WEFT_ABI::sched {
 
 /// The versions of all objects of a graph. Their memory is kept and used again until all tasks visited so far
 /// have ended; then the last values are moved to the objects' own memory. *Thread safety*: under the lock of
-/// the graph, except come_home().
+/// the graph, except write_back().
 class graph_versions {
  public:
   graph_versions() = default;
@@ -67,7 +67,7 @@ class graph_versions {
   }
   /// Moves the values that the serial program would have left to where their objects are. *Requires*: all
   /// tasks have ended, nobody visits further ones. *Thread safety*: the owner of the strand.
-  void come_home(std::uint32_t failed_at) noexcept {
+  void write_back(std::uint32_t failed_at) noexcept {
     for (renamed_object* o = objects_; o != nullptr; o = o->next) {
       graph_renaming* last = o->newest;
       for (; last != nullptr; last = last->before) {

@@ -34,10 +34,11 @@ class ready_list {
     while (levels_[i].first == nullptr) ++i;
     return levels_[i].first;
   }
-  /// Whether it looks back. In a batch others would wait for it, maybe those that it waits for.
-  bool first_looks_back() const noexcept {
+  /// Whether it may wait for earlier tasks. In a batch others would wait for it, maybe those that it waits
+  /// for.
+  bool first_may_wait_for_earlier() const noexcept {
     const graph_node* const n = front();
-    return n != nullptr && n->task->looks_back;
+    return n != nullptr && n->task->may_wait_for_earlier;
   }
   /// Takes it out.
   graph_node* pop_front() noexcept {

@@ -42,8 +42,8 @@ inline bool waits_for(const strand_view& a, const strand_view& b) noexcept {
   if (a.awaits.happens != nullptr)
     return b.run != nullptr && &b.run->finished == a.awaits.happens && b.victim == nullptr;
   if (a.awaits.large != nullptr)  // for a task of it, or one that was stolen before it was a graph
-    return b.victim == a.who && (b.drawn_from == a.awaits.large || b.drawn_from == nullptr);
-  return b.victim == a.who && b.drawn_from == nullptr && b.root == a.awaits.task;
+    return b.victim == a.who && (b.source_graph == a.awaits.large || b.source_graph == nullptr);
+  return b.victim == a.who && b.source_graph == nullptr && b.root == a.awaits.task;
 }
 
 /// Follows the waits from `start`. *Returns*: a view on a cycle, whose predecessors are in `parent`; or the
@@ -78,10 +78,10 @@ class describer {
   using is = strand_view::state;
   static constexpr std::size_t most_strands = 100;
 
-  /// *Requires*: living_engine::door is closed.
+  /// *Requires*: registered_engine::mutex is held.
   describer(description_sink out, strand_views& views) noexcept : out_(out), views_(views) {}
 
-  void describe(living_engine& which) {
+  void describe(registered_engine& which) {
     here_ = &which.home();
     out_ << "runtime " << which.number() << " with " << here_->workers.size()
          << (here_->workers.size() == 1 ? " worker\n" : " workers\n");
@@ -223,7 +223,7 @@ class describer {
     }
   }
   static std::size_t number_of(const engine& e) noexcept {
-    for (const living_engine* l = living_engine::first(); l != nullptr; l = l->next())
+    for (const registered_engine* l = registered_engine::first(); l != nullptr; l = l->next())
       if (&l->home() == &e) return l->number();
     return 0;
   }
@@ -238,18 +238,19 @@ inline std::string describe(const engine& e) {
   constexpr unsigned rounds = 20'000;
   std::string text;
   // With a debugger, whoever holds it may stand still.
-  if (!base::lock_within(living_engine::door, rounds)) return "somebody else describes a runtime just now\n";
-  const std::lock_guard hold(living_engine::door, std::adopt_lock);
+  if (!base::lock_within(registered_engine::mutex, rounds))
+    return "somebody else describes a runtime just now\n";
+  const std::lock_guard hold(registered_engine::mutex, std::adopt_lock);
   std::size_t strands = 16;
-  for (living_engine* l = living_engine::first(); l != nullptr; l = l->next())
+  for (registered_engine* l = registered_engine::first(); l != nullptr; l = l->next())
     l->home().each_strand(rounds, [&](strand&, std::size_t) { ++strands; });
   std::vector<strand_view> room(strands);
   strand_views views(room, rounds);
-  for (living_engine* l = living_engine::first(); l != nullptr; l = l->next()) views.add(l->home());
+  for (registered_engine* l = registered_engine::first(); l != nullptr; l = l->next()) views.add(l->home());
   const auto append = [](void* to, const char* t, std::size_t n) {
     static_cast<std::string*>(to)->append(t, n);
   };
-  for (living_engine* l = living_engine::first(); l != nullptr; l = l->next())
+  for (registered_engine* l = registered_engine::first(); l != nullptr; l = l->next())
     if (&l->home() == &e) describer(description_sink(append, &text), views).describe(*l);
   return text;
 }
@@ -262,16 +263,16 @@ inline void dump_living(int file) noexcept {
     static_cast<void>(!::write(*static_cast<int*>(to), t, n));
   };
   description_sink out(put, &file);
-  if (!base::lock_within(living_engine::door, rounds)) {
+  if (!base::lock_within(registered_engine::mutex, rounds)) {
     out << "the list of runtimes is locked\n";
     return;
   }
-  const std::lock_guard hold(living_engine::door, std::adopt_lock);
+  const std::lock_guard hold(registered_engine::mutex, std::adopt_lock);
   static strand_view room[128];
   strand_views views(room, rounds);
-  for (living_engine* l = living_engine::first(); l != nullptr; l = l->next()) views.add(l->home());
+  for (registered_engine* l = registered_engine::first(); l != nullptr; l = l->next()) views.add(l->home());
   describer d(out, views);
-  for (living_engine* l = living_engine::first(); l != nullptr; l = l->next()) d.describe(*l);
+  for (registered_engine* l = registered_engine::first(); l != nullptr; l = l->next()) d.describe(*l);
 }
 
 }  // namespace weft::inline WEFT_ABI::sched

@@ -17,7 +17,7 @@ struct runtime_state::parts {
   }
 
   engine home;
-  living_engine living;
+  registered_engine living;
   std::unique_ptr<stall_watch> watch;
 };
 

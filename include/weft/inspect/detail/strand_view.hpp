@@ -26,7 +26,7 @@ struct task_label {
 
 /// One look at a strand. *Thread safety*: a value.
 struct strand_view {
-  /// submitted: of a run that has not begun. unseen: the door was locked all the time. gone: nothing to show.
+  /// submitted: of a run that has not begun. unseen: the lock was locked all the time. gone: nothing to show.
   enum class state : std::uint8_t { gone, unseen, submitted, running, waiting };
   static constexpr std::size_t most_names = 4;
 
@@ -38,7 +38,7 @@ struct strand_view {
   bool ended = false;              ///< what it waits for has ended
   const closure* root = nullptr;   ///< the closure that it was made for; only to be compared
   const strand* victim = nullptr;  ///< whose closure that is; null: it is the root of its run
-  const graph* drawn_from = nullptr;
+  const graph* source_graph = nullptr;
   const run_state* run = nullptr;
   wait_reason awaits;
   const char* waits_in_words = nullptr;  ///< what signal it waits for; null: the end of a run
@@ -68,7 +68,7 @@ inline void add_frames(strand_view& v, const frame* end) noexcept {
     if (const closure* c = f->current.load(base::memory_order_acquire)) v.add(*c);
 }
 
-/// *Requires*: the strand waits, and its door is closed: nobody else reads or writes what its owner left.
+/// *Requires*: the strand waits, and its lock is held: nobody else reads or writes what its owner left.
 inline void look_at_waiting(strand_view& v, unsigned rounds) noexcept {
   const strand& s = *v.who;
   v.is = strand_view::state::waiting;
@@ -87,27 +87,27 @@ inline void look_at_waiting(strand_view& v, unsigned rounds) noexcept {
     v.waits_in_words = v.awaits.happens->what;
     v.ended = v.awaits.happens->is_on();
     if (s.inline_name != nullptr) v.add(s.inline_name);
-  } else if (base::lock_within(v.awaits.large->door, rounds)) {
+  } else if (base::lock_within(v.awaits.large->mutex, rounds)) {
     v.unended = v.awaits.large->unended();
     v.ended = v.awaits.large->waiter != &s;
-    v.awaits.large->door.unlock();
+    v.awaits.large->mutex.unlock();
   }
 }
 
-/// Goes in like a thief who takes nothing. *Requires*: the strand is executed, and its door is closed.
+/// Goes in like a thief who takes nothing. *Requires*: the strand is executed, and its lock is held.
 inline void look_at_running(strand_view& v, unsigned rounds) noexcept {
   strand& s = *v.who;
   v.is = strand_view::state::running;
   const steal_entry entry(s);
   if (!entry.answered() && base::heavy_fence() == base::fenced::by_nothing)
     return;  // nothing of it may be read
-  if (s.drawn_from == nullptr) {
+  if (s.source_graph == nullptr) {
     if (v.root != nullptr) v.add(*v.root);
-  } else if (base::lock_within(s.drawn_from->door, rounds)) {
-    // What was drawn from a graph stays in its frame until it was handed in, under this door.
+  } else if (base::lock_within(s.source_graph->mutex, rounds)) {
+    // What was taken from a graph stays in its frame until it was handed in, under this lock.
     v.root = s.root.current.load(base::memory_order_relaxed);
     if (v.root != nullptr) v.add(*v.root);
-    s.drawn_from->door.unlock();
+    s.source_graph->mutex.unlock();
   }
   add_frames(v, nullptr);
 }
@@ -117,28 +117,28 @@ inline void look_at_running(strand_view& v, unsigned rounds) noexcept {
 inline void look_at(strand_view& v, unsigned rounds) noexcept {
   strand& s = *v.who;
   v.is = strand_view::state::unseen;
-  if (!base::lock_within(s.door, rounds)) return;
-  const auto status = s.status.load(base::memory_order_relaxed);  // ordered by the door
+  if (!base::lock_within(s.mutex, rounds)) return;
+  const auto status = s.status.load(base::memory_order_relaxed);  // ordered by the lock
   v.is = strand_view::state::gone;
-  if (status != strand_status::idle) {  // then all this is constant, but for `root` of a drawn one
+  if (status != strand_status::idle) {  // then all this is constant, but for `root` of a task of a graph
     v.root = s.root.current.load(base::memory_order_relaxed);
     v.victim = s.victim;
-    v.drawn_from = s.drawn_from;
+    v.source_graph = s.source_graph;
     v.run = s.run.load(base::memory_order_relaxed);
     if (status == strand_status::waiting)
       look_at_waiting(v, rounds);
     else
       look_at_running(v, rounds);
   }
-  s.door.unlock();
+  s.mutex.unlock();
 }
 
 /// Whether the strand still waits as it did in this look.
 inline bool still_waits(const strand_view& v, unsigned rounds) noexcept {
-  if (!base::lock_within(v.who->door, rounds)) return false;
+  if (!base::lock_within(v.who->mutex, rounds)) return false;
   const bool same = v.who->status.load(base::memory_order_relaxed) == strand_status::waiting &&  // as above
                     v.who->waits == v.waits;
-  v.who->door.unlock();
+  v.who->mutex.unlock();
   return same;
 }
 
@@ -167,7 +167,7 @@ class strand_views {
           room_[i].number = number;
           return;
         }
-      // Relaxed: a first look from outside; it is read again behind the door.
+      // Relaxed: a first look from outside; it is read again under the lock.
       if (s.status.load(base::memory_order_relaxed) == strand_status::idle) return;
       if (strand_view* v = fresh(s, e)) v->number = number;
     });

@@ -21,8 +21,8 @@ namespace detail {
 /// One request for a lock. Belongs to a handle; the queue links it while it waits.
 ///
 /// Who may touch it when:
-///  1. `is` changes behind the queue's door; whoever reads `granted` with acquire holds the lock.
-///  2. The other members belong to the queue's door while the request waits, and to the handle otherwise.
+///  1. `is` changes under the queue's lock; whoever reads `granted` with acquire holds the lock.
+///  2. The other members belong to the queue's lock while the request waits, and to the handle otherwise.
 struct request : sched::abandonable {
   enum class state : std::uint8_t { idle, waiting, granted, abandoned };
 
@@ -58,7 +58,7 @@ class queue {
     [[maybe_unused]] const sched::races::unseen library;
     r.exclusive = exclusive;
     r.where = this;
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     if (reserved_) throw usage_error("weft: an ORWL request on a location that a running overlay uses");
     append(r);
   }
@@ -71,7 +71,7 @@ class queue {
     next.where = this;
     request* told = nullptr;
     {
-      const std::lock_guard hold(door_);
+      const std::lock_guard hold(mutex_);
       append(next);
       told = release_behind_door(r);
     }
@@ -83,7 +83,7 @@ class queue {
     [[maybe_unused]] const sched::races::unseen library;
     request* told = nullptr;
     {
-      const std::lock_guard hold(door_);
+      const std::lock_guard hold(mutex_);
       told = release_behind_door(r);
     }
     tell(told);
@@ -110,17 +110,17 @@ class queue {
 
   /// Whether there is no request.
   bool unused() const noexcept {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     return holders_ == 0 && first_ == nullptr;
   }
   /// Keeps requests away, or no longer. *Returns*: false if it has some, or is reserved.
   bool reserve() noexcept {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     if (reserved_ || holders_ != 0 || first_ != nullptr) return false;
     return reserved_ = true;
   }
   void end_reservation() noexcept {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     reserved_ = false;
   }
 
@@ -142,14 +142,14 @@ class queue {
     r.behind = nullptr;
     r.before = last_;
     if (first_ == nullptr && (holders_ == 0 || (shared_ && !r.exclusive))) return grant(r);
-    r.is.store(request::state::waiting, base::memory_order_relaxed);  // ordered by the door
+    r.is.store(request::state::waiting, base::memory_order_relaxed);  // ordered by the lock
     (last_ != nullptr ? last_->behind : first_) = &r;
     last_ = &r;
   }
   void grant(request& r) noexcept {
     ++holders_;
     shared_ = !r.exclusive;
-    // Release publishes what the holders before did, which the door has handed over.
+    // Release publishes what the holders before did, which the lock has handed over.
     r.is.store(request::state::granted, base::memory_order_release);
   }
   void unlink(request& r) noexcept {
@@ -172,8 +172,8 @@ class queue {
     return --holders_ == 0 ? grant_first_ones() : nullptr;
   }
   request* withdraw_as(request& r, request::state then) noexcept {
-    const std::lock_guard hold(door_);
-    const request::state now = r.is.load(base::memory_order_relaxed);  // ordered by the door
+    const std::lock_guard hold(mutex_);
+    const request::state now = r.is.load(base::memory_order_relaxed);  // ordered by the lock
     if (r.awaited && now == request::state::waiting && then == request::state::idle)
       base::fail("an ORWL handle is destroyed or cancelled while somebody waits for its lock in acquire()");
     if (now == request::state::idle || (now == request::state::granted && then != request::state::idle))
@@ -195,11 +195,11 @@ class queue {
     r.give_up = [](sched::abandonable& a) noexcept {
       auto& self = static_cast<request&>(a);
       tell(self.where->withdraw_as(self, request::state::abandoned));
-      // Relaxed: who has granted it tells it, and until then it changes only behind the door.
+      // Relaxed: who has granted it tells it, and until then it changes only under the lock.
       if (self.is.load(base::memory_order_relaxed) == request::state::abandoned) sched::raise_signal(self);
     };
     sched::wait_abandonable(r, "acquires an ORWL lock", [this, &r] {
-      const std::lock_guard hold(door_);
+      const std::lock_guard hold(mutex_);
       return !r.granted() && (r.awaited = true);
     });
     if (r.granted()) return;
@@ -207,7 +207,7 @@ class queue {
     throw cancelled();
   }
 
-  mutable base::spin_lock door_;
+  mutable base::spin_lock mutex_;
   request* first_ = nullptr;  // of those that wait
   request* last_ = nullptr;
   std::size_t holders_ = 0;

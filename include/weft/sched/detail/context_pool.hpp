@@ -48,7 +48,7 @@ class context_pool {
   /// Gives back a context that stands in its scheduler loop; beyond `keep` idle ones it is unmapped.
   void put(context_slot& c) noexcept {
     {
-      const std::lock_guard hold(door_);
+      const std::lock_guard hold(mutex_);
       if (idle_ < keep) {
         ++idle_;
         c.next = free_;
@@ -67,7 +67,7 @@ class context_pool {
   static constexpr std::size_t keep = 64;
 
   context_slot* pop() noexcept {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     context_slot* c = free_;
     if (c != nullptr) {
       free_ = c->next;
@@ -80,7 +80,7 @@ class context_pool {
     delete c;
   }
 
-  base::spin_lock door_;
+  base::spin_lock mutex_;
   context_slot* free_ = nullptr;
   std::size_t idle_ = 0;
   base::atomic<std::size_t> made_{0};

@@ -185,7 +185,7 @@ WEFT_COLD inline void begin_weak_anew(strand& s) noexcept {
 /// Runs the body of a claimed closure; what it throws stays at this place of the reference order.
 WEFT_ALWAYS_INLINE void run_body(strand& s, closure& c) noexcept {
 #if WEFT_CHECKED
-  const handed_on::body outer = s.handed.enter_body();
+  const delegated_rights::body outer = s.delegated.enter_body();
   s.lives.begin_body();
 #endif
   const auto run = [&s, &c] {
@@ -203,7 +203,7 @@ WEFT_ALWAYS_INLINE void run_body(strand& s, closure& c) noexcept {
 #endif
 #if WEFT_CHECKED
   s.lives.end_body(s.pending() ? s.top : nullptr);
-  s.handed.leave_body(outer);
+  s.delegated.leave_body(outer);
 #endif
 }
 
@@ -276,7 +276,7 @@ WEFT_FUNCTION const char* current_task_name() noexcept {
 WEFT_FUNCTION void drain_children(strand& s) {
   frame* const floor = s.floor;
   const char* const name = s.inline_name;
-  const leftovers::body left = s.left.put_aside();
+  const deferred_release::body left = s.left.put_aside();
   recorded_call* const recorded = std::exchange(s.recorded, nullptr);
   s.inline_name = nullptr;
   ++s.drains;
@@ -302,12 +302,12 @@ WEFT_NOINLINE WEFT_FUNCTION void sync(strand& s) {
     stopped = look(s);
   }
 #if WEFT_CHECKED
-  s.handed.forget_children();
+  s.delegated.forget_children();
 #endif
   if (!s.pending()) {
     s.restore_limit();
     if (s.left.any()) [[unlikely]]
-      s.release_leftovers();
+      s.release_deferred();
   }
   if (s.recorded != nullptr) [[unlikely]]
     resume_recorded(s);

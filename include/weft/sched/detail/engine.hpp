@@ -51,7 +51,7 @@ class engine {
     if (strand* s = idle.pop_front()) return *s;
     auto fresh = std::make_unique<strand>();
     fresh->closures.prepare();
-    const std::lock_guard hold(registry_door_);
+    const std::lock_guard hold(registry_mutex_);
     registry_.push_back(std::move(fresh));
     return *registry_.back();
   }
@@ -59,7 +59,7 @@ class engine {
 
   /// *Throws*: std::bad_alloc.
   graph& take_graph() {
-    const std::lock_guard hold(graphs_door_);
+    const std::lock_guard hold(graphs_mutex_);
     if (!idle_graphs_.empty()) {
       graph& g = *idle_graphs_.back();
       idle_graphs_.pop_back();
@@ -70,7 +70,7 @@ class engine {
     return *graphs_.back();
   }
   void put_graph(graph& g) noexcept {
-    const std::lock_guard hold(graphs_door_);
+    const std::lock_guard hold(graphs_mutex_);
     idle_graphs_.push_back(&g);
   }
 
@@ -78,8 +78,8 @@ class engine {
   /// many rounds of waiting.
   template <class See>
   bool each_strand(unsigned rounds, See see) {
-    if (!base::lock_within(registry_door_, rounds)) return false;
-    const std::lock_guard hold(registry_door_, std::adopt_lock);
+    if (!base::lock_within(registry_mutex_, rounds)) return false;
+    const std::lock_guard hold(registry_mutex_, std::adopt_lock);
     for (std::size_t i = 0; i < registry_.size(); ++i) see(*registry_[i], i);
     return true;
   }
@@ -99,7 +99,7 @@ class engine {
     // run.
     run.stopped.store(true, base::memory_order_seq_cst);
     run.waits.close();
-    const std::lock_guard hold(registry_door_);
+    const std::lock_guard hold(registry_mutex_);
     for (auto& s : registry_)
       if (s->run.load(base::memory_order_seq_cst) == &run)
         s->attention.fetch_or(stop_asked, base::memory_order_seq_cst);
@@ -113,10 +113,10 @@ class engine {
   base::event_count bell;
   base::atomic<bool> closing{false};
   alignas(64) base::atomic<unsigned> searching{
-      0};                               ///< workers awake without work; they make further wakes needless
-  base::atomic<unsigned> napping{0};    ///< workers that left tiny tasks alone and look again soon
-  base::atomic<unsigned> fruitless{0};  ///< wakes in a row that found nothing
-  base::atomic<unsigned> visitors{0};   ///< workers of other engines that hand a caller back
+      0};                                    ///< workers awake without work; they make further wakes needless
+  base::atomic<unsigned> timed_sleepers{0};  ///< workers that left tiny tasks alone and look again soon
+  base::atomic<unsigned> wakes_in_vain{0};   ///< wakes in a row that found nothing
+  base::atomic<unsigned> visitors{0};        ///< workers of other engines that hand a caller back
   std::vector<std::unique_ptr<worker>> workers;
 
  private:
@@ -128,10 +128,10 @@ class engine {
     for (base::backoff wait; visitors.load(base::memory_order_acquire) != 0;) wait.wait();
   }
 
-  base::mutex graphs_door_;
+  base::mutex graphs_mutex_;
   std::vector<std::unique_ptr<graph>> graphs_;
   std::vector<graph*> idle_graphs_;
-  base::mutex registry_door_;
+  base::mutex registry_mutex_;
   std::vector<std::unique_ptr<strand>> registry_;
 };
 

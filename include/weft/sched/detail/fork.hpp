@@ -97,14 +97,14 @@ WEFT_COLD WEFT_FUNCTION void make_room(strand& s) {
   if (s.recorded != nullptr) resume_recorded(s);
 }
 
-WEFT_COLD WEFT_FUNCTION verdict judge_rare_fork(strand& s) noexcept {
+WEFT_COLD WEFT_FUNCTION fork_action classify_rare_fork(strand& s) noexcept {
   if (is_outside(s)) fail_outside("fork() was called outside a task; pass the first task to runtime::run");
   if (attend(s) || failing(s)) {
     if (s.recorded != nullptr) s.recorded->broken = true;
     count_dropped(s);
-    return verdict::drop;
+    return fork_action::drop;
   }
-  return s.pending() ? verdict::defer : verdict::run_now;
+  return s.pending() ? fork_action::defer : fork_action::run_now;
 }
 
 }  // namespace weft::inline WEFT_ABI::sched

@@ -13,7 +13,7 @@ inline void count_done(strand& s, graph& g) noexcept {
   s.executor->count(counter::replayed, g.replayed());
 }
 
-/// The owner goes on without the graph, behind `last`, up to which all have ended. *Requires*: the door is
+/// The owner goes on without the graph, behind `last`, up to which all have ended. *Requires*: the lock is
 /// closed.
 inline void leave_graph(strand& s, frame& f, graph& g, closure& last) noexcept {
   // All this is there for a thief that sees the frame without the flag: pairs with find_ready.
@@ -22,12 +22,12 @@ inline void leave_graph(strand& s, frame& f, graph& g, closure& last) noexcept {
   remove_graph(s, g);
   count_done(s, g);
   g.give_up();
-  s.left_alone.begin(*f.parent);
+  s.cooldown.begin(*f.parent);
   f.flags.fetch_and(static_cast<std::uint8_t>(~frame::promoted), base::memory_order_release);
   s.executor->count(counter::demotions);
 }
 
-/// The graph has nothing left to do. *Requires*: the door is closed.
+/// The graph has nothing left to do. *Requires*: the lock is held.
 inline void end_graph(strand& s, frame& f, graph& g) noexcept {
   if (g.failed()) {
     placed_exception e = g.take_failure();
@@ -40,7 +40,7 @@ inline void end_graph(strand& s, frame& f, graph& g) noexcept {
 }
 
 /// The owner reports what it has ended, the last at `end`, and gives back what it has not begun.
-/// Contributions to be folded are added to `folds`. *Requires*: the door is closed.
+/// Contributions to be folded are added to `folds`. *Requires*: the lock is held.
 inline void report(strand& s, frame& f, graph& g, graph::clock::time_point end,
                    graph_entry*& folds) noexcept {
   const bool stopped = s.run.load(base::memory_order_relaxed)->stopped.load(base::memory_order_acquire);
@@ -51,30 +51,30 @@ inline void report(strand& s, frame& f, graph& g, graph::clock::time_point end,
   if (g.mine_count != 0) g.judge_batch(g.mine_start, end, std::exchange(g.mine_count, 0), true);
 }
 
-/// What the owner does when it has been at the door.
+/// What the owner does when it has been at the lock.
 enum class turn : std::uint8_t {
-  run,        ///< the task of graph::at
-  drop,       ///< it
-  fold,       ///< contributions
-  come_home,  ///< with the values of renamed objects
-  wait,       ///< nothing is ready
-  ended,      ///< the graph has ended
-  left,       ///< the owner goes on without it
+  run,         ///< the task of graph::at
+  drop,        ///< it
+  fold,        ///< contributions
+  write_back,  ///< with the values of renamed objects
+  wait,        ///< nothing is ready
+  ended,       ///< the graph has ended
+  left,        ///< the owner goes on without it
 };
 
-/// `now`: when the owner came to the door. *Requires*: that is closed.
+/// `now`: when the owner came to the lock. *Requires*: that is held.
 inline turn take_turn(strand& s, frame& f, graph& g, graph::clock::time_point now,
                       graph_entry*& folds) noexcept {
   g.entered = true;
   report(s, f, g, now, folds);
   if (folds != nullptr) return turn::fold;
-  if (g.must_come_home()) return turn::come_home;
-  const bool burdens = g.burdens();
-  if (closure* const last = burdens ? g.all_behind() : nullptr) {
+  if (g.must_write_back()) return turn::write_back;
+  const bool unprofitable = g.unprofitable();
+  if (closure* const last = unprofitable ? g.all_behind() : nullptr) {
     leave_graph(s, f, g, *last);
     return turn::left;
   }
-  graph_node* n = burdens ? g.take_for_owner() : nullptr;
+  graph_node* n = unprofitable ? g.take_for_owner() : nullptr;
   if (n == nullptr) {
     g.look_ahead();
     n = g.take_for_owner();
@@ -117,7 +117,7 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, graph
     bool tiny;
     const auto arrival = graph::clock::now();
     {
-      const std::lock_guard hold(g.door);
+      const std::lock_guard hold(g.mutex);
       now = take_turn(s, f, g, arrival, folds);
       g.update_hint();
       tiny = g.tiny();
@@ -128,8 +128,8 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, graph
         s.executor->home().put_graph(g);
         outcome = now == turn::left ? graph_outcome::left : graph_outcome::ended;
         return nullptr;
-      case turn::come_home:
-        g.come_home();
+      case turn::write_back:
+        g.write_back();
         continue;
       case turn::fold:
         g.fold(folds);

@@ -10,8 +10,8 @@ namespace weft::inline WEFT_ABI::sched {
 WEFT_FUNCTION void inlining_disabled::begin_() {
   if (inlining_disablers.fetch_add(1, base::memory_order_seq_cst) ==
       0) {  // before the bits: pairs with join_run
-    const std::lock_guard hold(living_engine::door);
-    for (living_engine* l = living_engine::first(); l != nullptr; l = l->next())
+    const std::lock_guard hold(registered_engine::mutex);
+    for (registered_engine* l = registered_engine::first(); l != nullptr; l = l->next())
       l->home().each_strand(~0u, [](strand& s, std::size_t) {
         s.attention.fetch_or(inlining_changed, base::memory_order_seq_cst);
       });

@@ -15,12 +15,12 @@ inline graph& graph_of(strand& s, const frame& f) noexcept {
 
 /// Thieves add graphs, of whatever frame of the strand, while its owner removes one.
 inline void add_graph(strand& s, graph& g) noexcept {
-  const std::lock_guard hold(s.graphs_door);
+  const std::lock_guard hold(s.graphs_mutex);
   g.outer.store(s.graphs.load(base::memory_order_relaxed), base::memory_order_release);
   s.graphs.store(&g, base::memory_order_release);  // both pair with the acquire of whoever walks the list
 }
 inline void remove_graph(strand& s, graph& g) noexcept {
-  const std::lock_guard hold(s.graphs_door);
+  const std::lock_guard hold(s.graphs_mutex);
   base::atomic<graph*>* link = &s.graphs;
   while (link->load(base::memory_order_relaxed) != &g) link = &link->load(base::memory_order_relaxed)->outer;
   link->store(g.outer.load(base::memory_order_relaxed), base::memory_order_release);
@@ -44,7 +44,7 @@ inline bool worker::promote(strand& s, frame& f) noexcept {
   graph* g = nullptr;
   try {
     g = &home_->take_graph();
-    const std::lock_guard hold(g->door);
+    const std::lock_guard hold(g->mutex);
     g->begin(s, f, from, inherited_priority(s, f), home_->options.versions);
     const std::size_t enough = g->at != nullptr ? 1 : 2;
     g->look_ahead(enough, reach);
@@ -67,7 +67,7 @@ inline bool worker::promote(strand& s, frame& f) noexcept {
 
 inline bool comes_before_graph(strand& s, const frame& f, const closure& c) noexcept {
   graph& g = graph_of(s, f);
-  const std::lock_guard hold(g.door);
+  const std::lock_guard hold(g.mutex);
   return !g.entered && g.at != nullptr && g.at->task == &c;
 }
 
@@ -78,40 +78,40 @@ inline void worker::look_again_at(deadline::clock::time_point t) noexcept {
 
 /// Tries all graphs of a strand, without its owner's help. `running`: somebody executes it, and thieves leave
 /// tiny tasks alone.
-inline strand* worker::draw_from_graphs(strand& s, bool running) noexcept {
+inline strand* worker::take_from_graphs(strand& s, bool running) noexcept {
   for (graph* g = s.graphs.load(base::memory_order_acquire); g != nullptr;
        g = g->outer.load(base::memory_order_acquire)) {
-    // Hints, all of them: doors are for those who have something to do behind.
+    // Hints, all of them: locks are for those who have something to do behind.
     if (g->owner.load(base::memory_order_relaxed) != &s) return nullptr;  // it has ended meanwhile
     if (!g->may_take.load(base::memory_order_relaxed) && !thorough_) continue;
     if (running && g->speed.tiny_until().lies_ahead()) {
       look_again_at(g->speed.tiny_until().get());
       continue;
     }
-    strand* drawn = nullptr;
+    strand* batch = nullptr;
     {
-      const std::lock_guard hold(g->door);
-      // Relaxed: all changes happen under the door.
+      const std::lock_guard hold(g->mutex);
+      // Relaxed: all changes happen under the lock.
       if (g->home == nullptr || g->owner.load(base::memory_order_relaxed) != &s) return nullptr;
-      drawn = draw_from(*g, s);
+      batch = take_from_graph(*g, s);
     }
-    if (drawn != nullptr) {
-      prepare(*drawn->node);
-      begin(*drawn);
-      adopt(*drawn);
-      return drawn;
+    if (batch != nullptr) {
+      prepare(*batch->node);
+      begin(*batch);
+      adopt(*batch);
+      return batch;
     }
   }
   return nullptr;
 }
 
 /// Takes more ready nodes for one worker behind `first`, where tasks are short and plenty. *Returns*: how
-/// many it has then. *Requires*: the door is closed.
+/// many it has then. *Requires*: the lock is held.
 inline std::uint32_t take_batch(graph& g, std::size_t workers, graph_node& first) noexcept {
   const std::size_t share = std::min<std::size_t>(g.speed.batch(), g.ready() / workers);
   graph_node* last = &first;
   std::uint32_t count = 1;
-  while (count < share && !first.task->looks_back && !g.next_looks_back()) {
+  while (count < share && !first.task->may_wait_for_earlier && !g.next_may_wait_for_earlier()) {
     graph_node* const n = g.take();
     if (n == nullptr) break;
     last = last->next = n;
@@ -121,25 +121,25 @@ inline std::uint32_t take_batch(graph& g, std::size_t workers, graph_node& first
   return count;
 }
 
-/// *Returns*: a strand that executes nodes of the graph, null if none is ready. *Requires*: the door is
+/// *Returns*: a strand that executes nodes of the graph, null if none is ready. *Requires*: the lock is
 /// closed.
-inline strand* worker::draw_from(graph& g, strand& s) noexcept {
+inline strand* worker::take_from_graph(graph& g, strand& s) noexcept {
   strand* const thief = spare();
   if (thief == nullptr) return nullptr;
   g.look_ahead();
   graph_node* const n = g.take();
   if (n != nullptr) {
-    thief->drawn_count = take_batch(g, home_->workers.size(), *n);
-    thief->drawn_start = graph::clock::now();
+    thief->batch_size = take_batch(g, home_->workers.size(), *n);
+    thief->batch_start = graph::clock::now();
     spare_ = nullptr;
     thief->victim = &s;
-    thief->drawn_from = &g;
+    thief->source_graph = &g;
     thief->node = n;
-    thief->drawn = n->next;
+    thief->batch = n->next;
     thief->finished = nullptr;
     thief->priority = n->priority;
     count(counter::steals);
-    thief->root.current.store(n->task, base::memory_order_relaxed);     // published by the door in adopt
+    thief->root.current.store(n->task, base::memory_order_relaxed);     // published by the lock in adopt
     engine::join_run(*thief, *s.run.load(base::memory_order_relaxed));  // constant while the frame is there
   }
   g.update_hint();
@@ -147,7 +147,7 @@ inline strand* worker::draw_from(graph& g, strand& s) noexcept {
 }
 
 /// Tells who could use what is ready now. *Returns*: the waiting owner, if it has to go on; the caller's
-/// then. *Requires*: the door is closed.
+/// then. *Requires*: the lock is held.
 inline strand* pass_on(graph& g) noexcept {
   g.update_hint();
   if (g.waiter == nullptr || !g.needs_owner()) return nullptr;
@@ -155,47 +155,48 @@ inline strand* pass_on(graph& g) noexcept {
 }
 
 /// Hands in the nodes that a worker has ended, and gives back those it has not begun. Contributions to be
-/// folded are added to `folds`. *Requires*: the door is closed.
+/// folded are added to `folds`. *Requires*: the lock is held.
 inline void hand_in(graph& g, graph_node*& unbegun, graph_node*& ended, graph_entry*& folds) noexcept {
   while (unbegun != nullptr) g.give_back(*std::exchange(unbegun, unbegun->next));
   while (ended != nullptr) g.finish(*std::exchange(ended, ended->next), folds);
 }
 
-/// A task drawn from a graph has ended. *Returns*: the same strand with its next task; or the owner, to be
+/// A task taken from a graph has ended. *Returns*: the same strand with its next task; or the owner, to be
 /// adopted, if it waited; or null.
-inline strand* worker::end_drawn(strand& s) noexcept {
-  graph& g = *s.drawn_from;
+inline strand* worker::end_graph_task(strand& s) noexcept {
+  graph& g = *s.source_graph;
   graph_node* n = std::exchange(s.node, nullptr);
   n->next = std::exchange(s.finished, n);
   // The next of the batch, unless somebody is hungry.
-  if (!s.thrown && s.drawn != nullptr && s.attention.load(base::memory_order_relaxed) == 0) {
-    n = s.drawn;
-    s.drawn = n->next;
+  if (!s.thrown && s.batch != nullptr && s.attention.load(base::memory_order_relaxed) == 0) {
+    n = s.batch;
+    s.batch = n->next;
   } else {
     graph_entry* folds = nullptr;
     strand* owner = nullptr;
     const auto end = graph::clock::now();
     {
-      const std::lock_guard hold(g.door);
+      const std::lock_guard hold(g.mutex);
       if (s.thrown) g.fail(s.finished->index, {*std::exchange(s.thrown, std::nullopt), s.finished->task});
-      hand_in(g, s.drawn, s.finished, folds);
-      s.root.current.store(nullptr, base::memory_order_relaxed);  // its frame may end when the door opens
+      hand_in(g, s.batch, s.finished, folds);
+      s.root.current.store(nullptr,
+                           base::memory_order_relaxed);  // its frame may end when the lock is released
       n = nullptr;
       if (folds == nullptr) {
         g.look_ahead();
-        g.judge_batch(s.drawn_start, end, s.drawn_count, false);
+        g.judge_batch(s.batch_start, end, s.batch_size, false);
         if (!g.tiny()) n = g.take();
         if (n != nullptr) {
-          s.drawn_count = take_batch(g, home_->workers.size(), *n);
-          s.drawn_start = graph::clock::now();
-          s.drawn = n->next;
+          s.batch_size = take_batch(g, home_->workers.size(), *n);
+          s.batch_start = graph::clock::now();
+          s.batch = n->next;
         }
         owner = pass_on(g);
       }
     }
     if (folds != nullptr) {
       g.fold(folds);
-      const std::lock_guard hold(g.door);
+      const std::lock_guard hold(g.mutex);
       owner = pass_on(g);
     }
     if (owner != nullptr) {
@@ -227,8 +228,8 @@ inline strand* worker::finish_noted(strand& victim, closure& c) noexcept {
       g = victim.graphs.load(base::memory_order_acquire);
       continue;
     }
-    const std::lock_guard hold(g->door);
-    graph_node* const n = g->take_foreign(c);
+    const std::lock_guard hold(g->mutex);
+    graph_node* const n = g->take_stolen_node(c);
     if (n == nullptr) {
       g = g->outer.load(base::memory_order_acquire);
       continue;

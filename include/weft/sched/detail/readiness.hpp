@@ -33,7 +33,7 @@ class pending_rights {
 struct findings {
   closure* ready = nullptr;
   frame* large = nullptr;
-  bool left_alone = false;
+  bool cooldown = false;
 };
 
 /// Finds a ready closure, from a frame on, oldest first (innermost first, where the strand says so), and a
@@ -44,15 +44,15 @@ struct findings {
 inline findings find_ready(strand& s, pending_rights& pending, frame* from) {
   using namespace base;
   findings found;
-  const bool running = s.status.load(memory_order_relaxed) == strand_status::running;  // ordered by the door
+  const bool running = s.status.load(memory_order_relaxed) == strand_status::running;  // ordered by the lock
   const bool earliest = s.earliest_first.load(memory_order_relaxed);                   // a hint
   // Acquire, here and below, pairs with the owner's release stores that publish frames and closures.
   for (frame* f = from; f != nullptr && (found.ready == nullptr || earliest);
        f = f->child.load(memory_order_acquire)) {
     // Acquire pairs with leave_graph.
     if (f->flags.load(memory_order_acquire) != 0) continue;
-    if (running && s.left_alone.covers(*f->parent)) {
-      found.left_alone = true;
+    if (running && s.cooldown.covers(*f->parent)) {
+      found.cooldown = true;
       break;
     }
     pending.clear();

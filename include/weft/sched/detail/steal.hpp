@@ -13,7 +13,7 @@ inline strand* worker::steal() {
   const std::size_t n = all.size(), start = next_random() % n;
   for (std::size_t i = 0; i < n; ++i) {
     worker& victim = *all[(start + i) % n];
-    // Acquire pairs with adopt; the strand is checked again behind its door.
+    // Acquire pairs with adopt; the strand is checked again under its lock.
     if (&victim != this)
       if (strand* s = victim.running_.load(base::memory_order_acquire))
         if (strand* got = steal_from_running(*s)) return got;
@@ -33,24 +33,24 @@ inline strand* worker::spare() noexcept {
   return spare_;
 }
 
-/// Passes by a door that another thief holds, except in the last look before sleep.
-inline bool worker::enter_door(strand& s) noexcept {
-  if (!thorough_) return s.door.try_lock();
-  s.door.lock();
+/// Passes by a lock that another thief holds, except in the last look before sleep.
+inline bool worker::lock_for_theft(strand& s) noexcept {
+  if (!thorough_) return s.mutex.try_lock();
+  s.mutex.lock();
   return true;
 }
 
-/// Enters a strand that waits: nobody executes it, so its door is enough.
+/// Enters a strand that waits: nobody executes it, so its lock is enough.
 inline strand* worker::steal_from_waiting(worker& victim) {
   return victim.waiting_.first_of([this](strand& s) -> strand* {
-    if (strand* drawn = draw_from_graphs(s, false)) return drawn;
-    if (s.root.child.load(base::memory_order_relaxed) == nullptr || !enter_door(s)) return nullptr;
+    if (strand* batch = take_from_graphs(s, false)) return batch;
+    if (s.root.child.load(base::memory_order_relaxed) == nullptr || !lock_for_theft(s)) return nullptr;
     strand* got = nullptr;
-    if (s.status.load(base::memory_order_relaxed) == strand_status::waiting) {  // ordered by the door
+    if (s.status.load(base::memory_order_relaxed) == strand_status::waiting) {  // ordered by the lock
       count(counter::steal_attempts);
       got = take_from(s);
     }
-    s.door.unlock();
+    s.mutex.unlock();
     return got;
   });
 }
@@ -74,27 +74,27 @@ inline bool worker::fence_for(steal_entry& entry) noexcept {
 /// Enters a strand that is executed: asks its owner to stand still, or orders itself behind a heavy fence.
 inline strand* worker::steal_from_running(strand& s) {
   using namespace base;
-  if (strand* drawn = draw_from_graphs(s, true)) return drawn;
-  if (s.left_alone.covers(s.root)) {
-    look_again_at(s.left_alone.last());
+  if (strand* batch = take_from_graphs(s, true)) return batch;
+  if (s.cooldown.covers(s.root)) {
+    look_again_at(s.cooldown.last());
     return nullptr;
   }
-  if (shyness_ != 0 && !thorough_ && base::clock::now() < shy_until_) return nullptr;
+  if (steal_backoff_ != 0 && !thorough_ && base::clock::now() < no_steal_before_) return nullptr;
   // Relaxed: a first look from outside; what matters is read again inside.
-  if (s.root.child.load(memory_order_relaxed) == nullptr || !enter_door(s)) return nullptr;
+  if (s.root.child.load(memory_order_relaxed) == nullptr || !lock_for_theft(s)) return nullptr;
   strand* got = nullptr;
-  if (s.status.load(memory_order_relaxed) == strand_status::running) {  // ordered by the door
+  if (s.status.load(memory_order_relaxed) == strand_status::running) {  // ordered by the lock
     count(counter::steal_attempts);
     steal_entry entry(s);
     if (entry.answered() || fence_for(entry)) got = take_from(s);
-    const bool counted =
-        got != nullptr && got->drawn_from == nullptr && got->root.current.load(memory_order_relaxed)->counted;
+    const bool counted = got != nullptr && got->source_graph == nullptr &&
+                         got->root.current.load(memory_order_relaxed)->counted;
     if (counted) s.taken.fetch_add(1, memory_order_relaxed);  // ordered by attention
     // Release pairs with the acquire in attend and look: the owner sees what was taken.
     if (got == nullptr) s.attention.fetch_or(hungry, memory_order_release);
     if (counted) s.attention.fetch_or(took, memory_order_release);
   }
-  s.door.unlock();
+  s.mutex.unlock();
   return got;
 }
 
@@ -114,9 +114,9 @@ inline findings worker::look_into(strand& s) noexcept {
     } catch (const std::bad_alloc&) {  // no memory to search: nothing found
       found = {};
     }
-    const bool rests = found.large != nullptr && s.left_alone.covers(*found.large->parent);
+    const bool rests = found.large != nullptr && s.cooldown.covers(*found.large->parent);
     if (rests) found.large = nullptr;
-    if (rests || found.left_alone) look_again_at(until = s.left_alone.last());
+    if (rests || found.cooldown) look_again_at(until = s.cooldown.last());
     if (found.large == nullptr) break;
     if (in_vain == nullptr) start = deadline::clock::now();
     if (promote(s, *found.large)) return found;
@@ -125,7 +125,7 @@ inline findings worker::look_into(strand& s) noexcept {
   } while (found.ready == nullptr);
   if (in_vain != nullptr) {
     const auto end = deadline::clock::now();
-    s.left_alone.begin(*in_vain->parent, std::max(until, end + share * (end - start)));
+    s.cooldown.begin(*in_vain->parent, std::max(until, end + share * (end - start)));
   }
   return found;
 }
@@ -135,19 +135,19 @@ inline strand* worker::take_from(strand& s) noexcept {
   strand* const thief = spare();
   if (thief == nullptr) return nullptr;
   const findings found = look_into(s);
-  if (found.large != nullptr) return draw_from_graphs(s, true);
+  if (found.large != nullptr) return take_from_graphs(s, true);
   closure* const c = found.ready;
   if (c == nullptr) return nullptr;
   spare_ = nullptr;
-  // Relaxed: the owner sees it behind the entry protocol, other thieves behind the door.
+  // Relaxed: the owner sees it behind the entry protocol, other thieves under the lock.
   c->state.store(closure_state::stolen, base::memory_order_relaxed);
   count(counter::steals);
   thief->victim = &s;
   const int own = c->what->options(*c).priority;
   thief->priority = own != 0 ? own : s.priority;
-  thief->root.current.store(c, base::memory_order_relaxed);           // published by the door in adopt
+  thief->root.current.store(c, base::memory_order_relaxed);           // published by the lock in adopt
   engine::join_run(*thief, *s.run.load(base::memory_order_relaxed));  // constant while the strand is in use
-  thief->drawn_start = base::clock::now();
+  thief->batch_start = base::clock::now();
   begin(*thief);
   adopt(*thief);
   return thief;
@@ -159,10 +159,10 @@ inline void worker::note_theft(base::clock::time_point start) noexcept {
   constexpr std::chrono::nanoseconds worth_it(1000), first_pause(2000);
   const auto now = base::clock::now();
   if (now - start > worth_it) {
-    shyness_ = 0;
+    steal_backoff_ = 0;
   } else {
-    shy_until_ = now + first_pause * (1u << shyness_);
-    shyness_ = std::min(shyness_ + 1, 6u);
+    no_steal_before_ = now + first_pause * (1u << steal_backoff_);
+    steal_backoff_ = std::min(steal_backoff_ + 1, 6u);
   }
 }
 

@@ -13,7 +13,7 @@ namespace weft::inline WEFT_ABI::sched {
 class strand_list {
  public:
   void push_back(strand& s) noexcept {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     s.next = nullptr;
     s.previous = last_;
     (last_ != nullptr ? last_->next : first_) = &s;
@@ -23,13 +23,13 @@ class strand_list {
   }
   /// *Requires*: the strand is in this list.
   void remove(strand& s) noexcept {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     unlink(s);
   }
   /// *Returns*: the strand that is in the list for the longest time, null if there is none.
   strand* pop_front() noexcept {
     if (empty()) return nullptr;
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     strand* s = first_;
     if (s != nullptr) unlink(*s);
     return s;
@@ -39,7 +39,7 @@ class strand_list {
   template <class Visit>
   strand* first_of(Visit visit) {
     if (empty()) return nullptr;
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     for (strand* s = first_; s != nullptr; s = s->next)
       if (strand* found = visit(*s)) return found;
     return nullptr;
@@ -48,9 +48,9 @@ class strand_list {
   template <class See>
   bool each(unsigned rounds, See see) {
     if (empty()) return true;
-    if (!base::lock_within(door_, rounds)) return false;
+    if (!base::lock_within(mutex_, rounds)) return false;
     for (strand* s = first_; s != nullptr; s = s->next) see(*s);
-    door_.unlock();
+    mutex_.unlock();
     return true;
   }
   /// A hint, exact when nobody changes the list.
@@ -64,7 +64,7 @@ class strand_list {
     size_.store(size_.load(base::memory_order_relaxed) - 1, base::memory_order_relaxed);  // see push_back
   }
 
-  base::spin_lock door_;
+  base::spin_lock mutex_;
   strand* first_ = nullptr;
   strand* last_ = nullptr;
   base::atomic<std::size_t> size_{0};

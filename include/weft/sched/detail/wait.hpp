@@ -12,20 +12,20 @@ using counter = observe::worker_counters;
 
 /// Leaves the current stack for `to`, where `first` is done before anything else.
 /// On return the calling flow is executed again, possibly by another worker.
-inline void worker::switch_to(context_slot& to, errand first) noexcept {
+inline void worker::switch_to(context_slot& to, switch_action first) noexcept {
   context_slot& from = *active_;
-  errand_ = first;
+  switch_action_ = first;
   active_ = &to;
   // A context that is away may end there, and must not be hidden then.
   context::races::show_accesses();
   context::fiber::switch_to(*from.fiber, *to.fiber);
   context::races::hide_accesses();
-  current().executor->run_errand();
+  current().executor->run_switch_action();
 }
 
 /// Runs on the stack just switched to, while the one left behind is really left.
-inline void worker::run_errand() noexcept {
-  const errand e = std::exchange(errand_, {});
+inline void worker::run_switch_action() noexcept {
+  const switch_action e = std::exchange(switch_action_, {});
   if (e.retired != nullptr && e.retired != &native_) home_->contexts.put(*e.retired);
   if (e.waits != nullptr && !put_aside(*e.waits, e.for_closure, e.for_signal, e.for_graph)) next_ = e.waits;
 }
@@ -35,14 +35,14 @@ inline void worker::run_errand() noexcept {
 inline bool worker::put_aside(strand& s, closure* c, signal* happens, graph* g) noexcept {
   using namespace base;
   counters_.add(counter::deferred, std::exchange(s.deferred, 0));
-  running_.store(nullptr, memory_order_release);  // a hint for thieves; they check the status behind the door
+  running_.store(nullptr, memory_order_release);  // a hint for thieves; they check the status under the lock
   set_current(idle_);
-  s.door.lock();
-  s.status.store(strand_status::waiting, memory_order_relaxed);  // ordered by the door
+  s.mutex.lock();
+  s.status.store(strand_status::waiting, memory_order_relaxed);  // ordered by the lock
   s.waiting_at = this;
   s.awaits = {c, happens, g};
   ++s.waits;
-  s.door.unlock();
+  s.mutex.unlock();
   waiting_.push_back(s);
   // From success on the strand belongs to whoever ends the closure or sets the signal: release hands
   // everything over; acquire takes the results if it has ended.
@@ -51,7 +51,7 @@ inline bool worker::put_aside(strand& s, closure* c, signal* happens, graph* g) 
     closure_state expected = closure_state::stolen;
     waits = c->state.compare_exchange_strong(expected, closure_state::awaited, memory_order_acq_rel);
   } else if (g != nullptr) {
-    const std::lock_guard hold(g->door);
+    const std::lock_guard hold(g->mutex);
     waits = !g->all_ended() && !g->needs_owner() && (g->ready() == 0 || g->next_is_for_thieves());
     if (waits) g->waiter = &s;
   } else {
@@ -141,8 +141,8 @@ WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
   engine& e = s.executor->home();
   // Relaxed, both: hints. A searching worker looks again behind a heavy fence before it sleeps.
   if (e.searching.load(base::memory_order_relaxed) != 0) return;
-  if (s.left_alone.any() && e.napping.load(base::memory_order_relaxed) != 0) return;
-  const unsigned fruitless = certain ? 0 : e.fruitless.load(base::memory_order_relaxed);
+  if (s.cooldown.any() && e.timed_sleepers.load(base::memory_order_relaxed) != 0) return;
+  const unsigned wakes_in_vain = certain ? 0 : e.wakes_in_vain.load(base::memory_order_relaxed);
   const auto now = base::clock::now().time_since_epoch();
   // While tasks pass fast, enter asks more rarely.
   constexpr std::chrono::microseconds fast(1);
@@ -150,7 +150,7 @@ WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
   s.quiet_length = s.quiet_tasks;
   // A worker that was just woken goes on searching for longer than the floor, or there is no floor.
   constexpr std::chrono::microseconds floor(20);
-  const unsigned patience = std::min(fruitless, 8u);
+  const unsigned patience = std::min(wakes_in_vain, 8u);
   if ((!certain || e.options.spin > 2 * floor) && now - s.last_offer < floor * (1u << patience)) return;
   s.last_offer = now;
   s.executor->count(counter::wakes);

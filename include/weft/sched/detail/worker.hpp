@@ -17,9 +17,9 @@ class engine;
 class steal_entry;
 
 /// Who may touch it when:
-///  1. `running` is written by the worker; thieves read it, then check strand::status under strand::door.
+///  1. `running` is written by the worker; thieves read it, then check strand::status under strand::mutex.
 ///     `asleep` is written by the worker, for reports.
-///  2. `waiting` is locked by its own lock, which is taken before a strand's door, never after.
+///  2. `waiting` is locked by its own lock, which is taken before a strand's lock, never after.
 ///  3. Everything else belongs to the worker's thread; counters may be read by anybody.
 class worker {
  public:
@@ -45,9 +45,9 @@ class worker {
   }
   /// Makes the strand this worker's own and runs on with it.
   void adopt(strand& s) noexcept {
-    s.door.lock();
-    s.status.store(strand_status::running, base::memory_order_relaxed);  // ordered by the door
-    s.door.unlock();
+    s.mutex.lock();
+    s.status.store(strand_status::running, base::memory_order_relaxed);  // ordered by the lock
+    s.mutex.unlock();
     s.executor = this;
     s.worker_number = number_.value();
     running_.store(&s, base::memory_order_release);  // pairs with the acquire of thieves
@@ -66,7 +66,7 @@ class worker {
 
  private:
   /// What has to be done on the next stack, once the one before is left.
-  struct errand {
+  struct switch_action {
     context_slot* retired = nullptr;  ///< a stack nobody needs now
     strand* waits = nullptr;          ///< a strand whose body waits on the stack just left,
     closure* for_closure = nullptr;   ///< for this to end,
@@ -75,18 +75,18 @@ class worker {
   };
 
   void main(context_slot* first);
-  void run_errand() noexcept;
-  void switch_to(context_slot& to, errand first) noexcept;
+  void run_switch_action() noexcept;
+  void switch_to(context_slot& to, switch_action first) noexcept;
   void execute(strand& s);
   void begin(strand& s) noexcept;
   strand* end(strand& s) noexcept;
   strand* end_stolen(strand& s) noexcept;
   strand* set_and_adopt(signal* g) noexcept;
   bool put_aside(strand& s, closure* c, signal* happens, graph* g) noexcept;
-  strand* end_drawn(strand& s) noexcept;
-  strand* draw_from_graphs(strand& s, bool running) noexcept;
+  strand* end_graph_task(strand& s) noexcept;
+  strand* take_from_graphs(strand& s, bool running) noexcept;
   void look_again_at(deadline::clock::time_point t) noexcept;
-  strand* draw_from(graph& g, strand& s) noexcept;
+  strand* take_from_graph(graph& g, strand& s) noexcept;
   findings look_into(strand& s) noexcept;
   bool promote(strand& s, frame& f) noexcept;
 
@@ -96,7 +96,7 @@ class worker {
   strand* steal();
   strand* steal_from_running(strand& s);
   strand* steal_from_waiting(worker& victim);
-  bool enter_door(strand& s) noexcept;
+  bool lock_for_theft(strand& s) noexcept;
   bool fence_for(steal_entry& entry) noexcept;
   strand* take_from(strand& s) noexcept;
   strand* spare() noexcept;
@@ -112,14 +112,14 @@ class worker {
   engine* home_;
   context_slot* active_ = nullptr;  ///< the stack the thread is on
   context_slot native_;             ///< the kernel thread's own stack
-  errand errand_;
+  switch_action switch_action_;
   strand* next_ = nullptr;   ///< to be executed next
   strand* spare_ = nullptr;  ///< kept for the next steal
   pending_rights rights_;
   std::uint64_t random_;
-  unsigned shyness_ = 0;  ///< how many tasks in a row were too short to be stolen
-  base::clock::time_point shy_until_{};
-  bool thorough_ = false;  ///< this is the last look before sleep: wait for doors instead of passing by
+  unsigned steal_backoff_ = 0;  ///< how many tasks in a row were too short to be stolen
+  base::clock::time_point no_steal_before_{};
+  bool thorough_ = false;  ///< this is the last look before sleep: wait for locks instead of passing by
   deadline::clock::time_point look_again_{};  ///< at tiny tasks that were left alone
   observe::worker_counters counters_;
   strand idle_;  ///< current() while no strand is executed

@@ -40,7 +40,7 @@ inline void worker::loop_on_context(void*) noexcept {
   std::fesetenv(FE_DFL_ENV);  // whoever made the context may have changed its own
   context::set_sticky_float_flags();
   context::races::hide_accesses();
-  current().executor->run_errand();
+  current().executor->run_switch_action();
   for (;;) {
     worker& w = *current().executor;  // asked anew: the context may have moved to another worker
     strand* s = std::exchange(w.next_, nullptr);
@@ -75,7 +75,7 @@ inline void worker::execute(strand& s) {
     s.restore_limit();
     if (look(s)) {
       c.what->drop(c);
-      if (s.drawn_from != nullptr) s.node->dropped = true;
+      if (s.source_graph != nullptr) s.node->dropped = true;
       count(counter::dropped);
       s.thrown = cancellation();
     } else {
@@ -95,7 +95,7 @@ inline void worker::begin(strand& s) noexcept {
   s.live = 0;
   ++s.drains;  // whatever somebody remembers of its frames is over
   s.surplus = 0;
-  s.left_alone.end();
+  s.cooldown.end();
   s.earliest_first.store(false, base::memory_order_relaxed);  // no thief can be inside, here and below
   s.taken.store(0, base::memory_order_relaxed);               // no thief can be inside
   s.limit = no_inlining;
@@ -112,29 +112,29 @@ inline strand* worker::end(strand& s) noexcept {
   release_objects(s, s.root.objects);
   counters_.add(counter::deferred, std::exchange(s.deferred, 0));
   strand* woken = nullptr;
-  if (s.drawn_from != nullptr) {
-    woken = end_drawn(s);
+  if (s.source_graph != nullptr) {
+    woken = end_graph_task(s);
     if (woken == &s) return woken;  // with its next task
   }
   running_.store(nullptr, base::memory_order_release);  // see put_aside
   set_current(idle_);
-  s.door.lock();
-  s.status.store(strand_status::idle, base::memory_order_relaxed);  // ordered by the door
-  s.door.unlock();
+  s.mutex.lock();
+  s.status.store(strand_status::idle, base::memory_order_relaxed);  // ordered by the lock
+  s.mutex.unlock();
   // Its own closure stood there, whose name others may read while the strand is in use.
   if (s.victim == nullptr) s.closures.release_to(arena_mark{});
   if (woken != nullptr) adopt(*woken);
-  strand* const continued = s.drawn_from != nullptr ? woken
-                            : s.victim != nullptr   ? end_stolen(s)
-                                                    : set_and_adopt(s.at_end(s));
-  s.drawn_from = nullptr;
+  strand* const continued = s.source_graph != nullptr ? woken
+                            : s.victim != nullptr     ? end_stolen(s)
+                                                      : set_and_adopt(s.at_end(s));
+  s.source_graph = nullptr;
   home_->put_strand(s);
   return continued;
 }
 
 /// Marks the stolen closure in its own strand. *Returns*: that strand, adopted, if it waited for this.
 inline strand* worker::end_stolen(strand& s) noexcept {
-  note_theft(s.drawn_start);
+  note_theft(s.batch_start);
   closure& c =
       *s.root.current.load(base::memory_order_relaxed);  // set in begin, by this worker or one before it
   strand& victim = *s.victim;
@@ -191,7 +191,7 @@ inline strand* worker::find_work() {
   }
   e.searching.fetch_sub(1, base::memory_order_relaxed);
   if (found != nullptr) {
-    e.fruitless.store(0, base::memory_order_relaxed);
+    e.wakes_in_vain.store(0, base::memory_order_relaxed);
     // Where one found work there may be more: wake the next, who does the same.
     if (e.searching.load(base::memory_order_relaxed) == 0 && e.bell.any_waiting()) {
       count(counter::wakes);
@@ -227,12 +227,12 @@ inline strand* worker::sleep() {
   if (found != nullptr || e.closing.load(base::memory_order_seq_cst)) {
     e.bell.cancel();
   } else if (look_again_ != deadline::clock::time_point::max()) {
-    e.napping.fetch_add(1, base::memory_order_relaxed);  // a hint, see offer
+    e.timed_sleepers.fetch_add(1, base::memory_order_relaxed);  // a hint, see offer
     e.bell.wait_until(key, look_again_);
-    e.napping.fetch_sub(1, base::memory_order_relaxed);
+    e.timed_sleepers.fetch_sub(1, base::memory_order_relaxed);
   } else {
     count(counter::sleeps);
-    e.fruitless.fetch_add(1, base::memory_order_relaxed);  // a hint; reset by whoever finds work
+    e.wakes_in_vain.fetch_add(1, base::memory_order_relaxed);  // a hint; reset by whoever finds work
     e.bell.wait(key);
   }
   asleep_.store(false, base::memory_order_relaxed);

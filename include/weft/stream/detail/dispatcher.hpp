@@ -17,7 +17,7 @@ namespace weft::inline WEFT_ABI::stream {
 class first_failure {
  public:
   void note(std::exception_ptr e) noexcept {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     if (what_) return;
     what_ = std::move(e);
     any_.store(true, base::memory_order_release);  // pairs with rethrow
@@ -28,7 +28,7 @@ class first_failure {
   }
 
  private:
-  base::mutex door_;
+  base::mutex mutex_;
   std::exception_ptr what_;
   base::atomic<bool> any_{false};
 };
@@ -63,8 +63,8 @@ struct placed_listener {
 class dispatcher {
  public:
   /// *Throws*: std::bad_alloc.
-  dispatcher(placer& layout, lane_table& lanes, first_failure& failure)
-      : layout_(layout), lanes_(lanes), failure_(failure) {}
+  dispatcher(stream_layout& layout, buffer_table& worker_buffers, first_failure& failure)
+      : layout_(layout), buffers_(worker_buffers), failure_(failure) {}
 
   /// Takes the batch that comes next in the stream.
   void add(batch&& b) noexcept {
@@ -73,7 +73,7 @@ class dispatcher {
       place_(b, [&] {
         layout_.place(b.pieces);
         if (!layout_.wants_commit()) return;
-        lanes_.file_passed();
+        buffers_.file_passed();
         layout_.commit();
       });
       return release_(b);
@@ -81,7 +81,7 @@ class dispatcher {
     constexpr std::size_t enough = 4;
     std::size_t waiting = 0;
     try {
-      const std::lock_guard hold(door_);
+      const std::lock_guard hold(mutex_);
       queue_.push_back(std::move(b));
       waiting = queue_.size() - begun_;
     } catch (...) {
@@ -92,7 +92,7 @@ class dispatcher {
   }
   /// Places one batch. *Returns*: false if none waits for that.
   bool help() noexcept {
-    std::unique_lock hold(door_);
+    std::unique_lock hold(mutex_);
     if (begun_ == queue_.size()) return false;
     batch& b = queue_[begun_++];  // stays where it is until it is placed and comes first
     hold.unlock();
@@ -121,7 +121,7 @@ class dispatcher {
   }
   /// Whether all bytes before `end` are placed.
   bool has_placed(std::uint64_t end) noexcept {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     return !layout_.in_any_order() || prefix_ >= end;
   }
   /// Tells when that is so and they can be read, or something has failed: maybe at once. *Requires*: `end` is
@@ -129,12 +129,12 @@ class dispatcher {
   void tell_when_placed(placed_listener& l) noexcept {
     if (layout_.files_blocks() && !failure_.any()) {
       try {
-        lanes_.file_passed();
+        buffers_.file_passed();
       } catch (...) {
         failure_.note(std::current_exception());
       }
     }
-    std::unique_lock hold(door_);
+    std::unique_lock hold(mutex_);
     if (failure_.any() || !layout_.in_any_order() || prefix_ >= l.end) {
       hold.unlock();
       return l.tell(l);
@@ -153,7 +153,7 @@ class dispatcher {
         for (piece& p : b.pieces) {
           if (p.data != nullptr) continue;
           fetched.resize(p.size);  // such a batch has one piece
-          lanes_.fetch(*p.in, p.begin, fetched.data(), p.size);
+          buffers_.fetch(*p.in, p.begin, fetched.data(), p.size);
           p.data = fetched.data();
         }
       place();
@@ -166,12 +166,12 @@ class dispatcher {
   void release_(batch& b) noexcept {
     for (const use& u : b.used) {
       if (u.held) u.of->let_go(static_cast<std::uint32_t>(u.extents));
-      lanes_.release(*u.of, u.extents);
+      buffers_.release(*u.of, u.extents);
     }
     b.used.clear();
     b.pieces.clear();
   }
-  /// Those who wait no longer. *Requires*: the door is closed.
+  /// Those who wait no longer. *Requires*: the lock is held.
   placed_listener* take_reached_() noexcept {
     placed_listener* taken = nullptr;
     for (placed_listener** link = &listeners_; *link != nullptr;) {
@@ -203,10 +203,10 @@ class dispatcher {
     telling_ = false;
   }
 
-  placer& layout_;
-  lane_table& lanes_;
+  stream_layout& layout_;
+  buffer_table& buffers_;
   first_failure& failure_;
-  base::mutex door_;
+  base::mutex mutex_;
   std::deque<batch> queue_;
   std::size_t begun_ = 0;  // of the queue: somebody places them, or has
   std::uint64_t prefix_ = 0;

@@ -20,13 +20,13 @@ namespace weft::inline WEFT_ABI::stream {
 /// exception: `lost_at` is the depth of the list in which that has to happen.
 class frontier {
  public:
-  frontier(core& of, node& root, memory_pool& pool, placer& layout, lane_table& lanes, dispatcher& dispatch,
-           first_failure& failure)
+  frontier(stream_state& of, node& root, memory_pool& pool, stream_layout& layout,
+           buffer_table& worker_buffers, dispatcher& dispatch, first_failure& failure)
       : of_(of),
         at_(&root),
         pool_(pool),
         layout_(layout),
-        lanes_(lanes),
+        buffers_(worker_buffers),
         dispatch_(dispatch),
         failure_(failure) {
     begin_batch_();
@@ -45,13 +45,13 @@ class frontier {
       element* const e = next_of_(n);
       if (e == nullptr) {
         if (n.body.watch()) return &n == mine;
-        if (n.body.calm()) continue;
+        if (n.body.clear_dirty()) continue;
         if (next_of_(n) != nullptr) continue;  // was added before the end
         if (n.parent == nullptr) return end_(), false;
         leave_(n);
       } else if (e->kind == element_kind::extent && !is_final_(n, *e, mine)) {
         if (n.body.watch()) return &n == mine;
-        n.body.calm();
+        n.body.clear_dirty();
         // It has ended meanwhile, or another element was added, so the extent is final.
       } else if (!pass_(*e)) {
         return false;
@@ -72,12 +72,12 @@ class frontier {
 
   /// Appends what a hook gives, at the frontier. *Throws*: std::bad_alloc.
   void append(const std::byte* from, std::size_t size) {
-    if (own_ == nullptr) own_ = &lanes_.extra();
-    lane& l = *own_;
+    if (own_ == nullptr) own_ = &buffers_.extra();
+    worker_buffer& l = *own_;
     while (size != 0) {
       if (l.current == nullptr || l.current->used == pool_.block_size()) {
         if (l.current != nullptr) place_batch();
-        lanes_.renew(l);
+        buffers_.renew(l);
       }
       block& b = *l.current;
       const std::size_t part = std::min(size, pool_.block_size() - b.used);
@@ -125,7 +125,7 @@ class frontier {
         if (g.state() == gate_state::cut) lose_();
         break;
       }
-      case element_kind::anew:
+      case element_kind::resume_marker:
         if (lost_at_ == at_->depth) lost_at_ = nowhere;
         break;
       case element_kind::hook: {
@@ -199,13 +199,13 @@ class frontier {
   }
   /// Adds bytes to the batch.
   void add_(block& b, std::size_t begin, std::size_t size, std::uint32_t crc) noexcept {
-    if (lost() || failure_.any()) return lanes_.release(b, 1);
+    if (lost() || failure_.any()) return buffers_.release(b, 1);
     const bool files = layout_.files_blocks();
     if (files) b.passed = std::max(b.passed, begin + size);
     const bool held = !files && b.hold();
     const bool fetched = !files && !held;
-    if (fetched) place_batch();                                  // it is a batch of its own
-    if (fetched && failure_.any()) return lanes_.release(b, 1);  // maybe there is no memory for that
+    if (fetched) place_batch();                                    // it is a batch of its own
+    if (fetched && failure_.any()) return buffers_.release(b, 1);  // maybe there is no memory for that
     const std::byte* const data = held ? b.bytes.get() + begin : nullptr;
     if (held && !now_.pieces.empty() && now_.pieces.back().data + now_.pieces.back().size == data)
       now_.pieces.back().size += size;
@@ -224,7 +224,7 @@ class frontier {
   /// The end of a stream that has no handle any more (stream_state.hpp).
   void end_() noexcept;
 
-  core& of_;
+  stream_state& of_;
   node* at_;
   element* last_ = nullptr;    // of the list of at_: all up to it are passed
   chunk* freed_in_ = nullptr;  // so many records of it are not needed any more, and it has not been told
@@ -233,9 +233,9 @@ class frontier {
   std::uint64_t position_ = 0;
   std::uint64_t shared_position_ = 0;  // where the serial program's one file pointer stands, for reading
   memory_pool& pool_;
-  placer& layout_;
-  lane_table& lanes_;
-  lane* own_ = nullptr;  // for what hooks append
+  stream_layout& layout_;
+  buffer_table& buffers_;
+  worker_buffer* own_ = nullptr;  // for what hooks append
   dispatcher& dispatch_;
   first_failure& failure_;
   batch now_;  // what is being put together

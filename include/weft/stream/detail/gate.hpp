@@ -29,12 +29,12 @@ class gate {
   }
   /// Something was added to what the gate is of. *Returns*: whether the frontier is here; then the caller,
   /// who would end it, takes it. If not, whoever comes with it sees what was added before it leaves it here.
-  bool stir() noexcept {
-    // Release pairs with calm. If calm came first, watch fails.
+  bool set_dirty() noexcept {
+    // Release pairs with clear_dirty. If calm came first, watch fails.
     return state_.exchange(gate_state::stirred, base::memory_order_acq_rel) == gate_state::watched;
   }
   /// For who has the frontier, before it looks again. *Returns*: whether it was stirred.
-  bool calm() noexcept {
+  bool clear_dirty() noexcept {
     gate_state seen = state();
     if (seen != gate_state::stirred) return false;
     return state_.compare_exchange_strong(seen, gate_state::open, base::memory_order_acq_rel,

@@ -18,19 +18,19 @@ struct piece {
   std::uint32_t crc;
 };
 
-/// A layout: where bytes end. *Thread safety*: `begin_block` and `file_block` for one lane at a time;
-/// `place_at` and `wait_for_room` any thread; the rest one at a time. All but the destructor throw
+/// A layout: where bytes end. *Thread safety*: `begin_block` and `file_block` for one worker buffer at a
+/// time; `place_at` and `wait_for_room` any thread; the rest one at a time. All but the destructor throw
 /// std::system_error and std::bad_alloc.
-class placer {
+class stream_layout {
  public:
-  placer() = default;
-  placer(const placer&) = delete;
-  placer& operator=(const placer&) = delete;
-  virtual ~placer() = default;
+  stream_layout() = default;
+  stream_layout(const stream_layout&) = delete;
+  stream_layout& operator=(const stream_layout&) = delete;
+  virtual ~stream_layout() = default;
 
   /// Whether blocks are written to files as they are, before the places of their bytes are known.
   virtual bool files_blocks() const noexcept { return false; }
-  /// Notes in an empty block where it will be in the file of that lane, behind the one before.
+  /// Notes in an empty block where it will be in the file of that worker buffer, behind the one before.
   virtual void begin_block(std::uint32_t, block&) {}
   /// Writes the block's bytes there up to `end`, from where it has been written before.
   virtual void file_block(block&, std::size_t /*end*/) {}
@@ -56,7 +56,7 @@ class placer {
   /// Placing has failed, or the stream is given up: makes what has been placed recoverable.
   virtual void give_up() noexcept {}
   /// Whether it is time to commit; asked after `place`. Then `commit` is called, when all that has been
-  /// placed is in the files of its lanes.
+  /// placed is in the files of its worker buffers.
   virtual bool wants_commit() const noexcept { return false; }
   virtual void commit() {}
   /// Whether what has been placed can be read, by `read_at`.

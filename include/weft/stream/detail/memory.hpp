@@ -17,15 +17,16 @@ namespace weft::inline WEFT_ABI::stream {
 ///
 /// Who may touch it when:
 ///  1. `bytes` up to the end of a published extent, and `file`, `begin` once it has moved, are constant.
-///  2. What lies behind, `used` and `extents` belong to the worker whose lane the block is in, which
+///  2. What lies behind, `used` and `extents` belong to the worker whose worker buffer the block is in, which
 ///     also moves the content to a file (at once in segmented streams).
 ///  3. Batches hold the content in memory from when they are made until they are placed.
-///  4. `written` belongs to whoever has locked the lane; `passed` to whoever has the frontier.
-///  5. `users` counts extents that are not placed, and the lane; who brings it to zero recycles the block.
+///  4. `written` belongs to whoever has locked the worker buffer; `passed` to whoever has the frontier.
+///  5. `users` counts extents that are not placed, and the worker buffer; who brings it to zero recycles the
+///  block.
 struct block {
   std::unique_ptr<std::byte[]> bytes;
   std::size_t used = 0;
-  std::int64_t extents = 0;  ///< made in it, while it is in a lane
+  std::int64_t extents = 0;  ///< made in it, while it is in a worker buffer
   std::uint32_t file = 0;    ///< number of the file it was written to,
   std::uint64_t begin = 0;   ///< where it begins there,
   std::size_t written = 0;   ///< and how much of it has been written, where blocks are filed
@@ -74,9 +75,10 @@ struct block {
 struct chunk {
   static constexpr std::size_t size = std::size_t{1} << 16;
 
-  std::size_t used = 0;                // belongs to the lane that it is in
-  std::int64_t records = 0;            // made in it, while it is in a lane
-  base::atomic<std::int64_t> live{0};  // minus those released, plus `records` when the lane leaves it
+  std::size_t used = 0;      // belongs to the worker buffer that it is in
+  std::int64_t records = 0;  // made in it, while it is in a worker buffer
+  base::atomic<std::int64_t> live{
+      0};  // minus those released, plus `records` when the worker buffer leaves it
 
   static chunk& of(void* record) noexcept {
     return *reinterpret_cast<chunk*>(reinterpret_cast<std::uintptr_t>(record) & ~(size - 1));
@@ -97,7 +99,7 @@ class memory_pool {
 
   /// *Throws*: std::bad_alloc.
   block* take_block() {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     if (free_blocks_.empty()) {
       free_blocks_.reserve(blocks_.size() + 1);  // so that giving back needs no memory
       spare_.reserve(blocks_.size() + 1);
@@ -114,19 +116,19 @@ class memory_pool {
   /// *Requires*: nobody uses the block.
   void give_back(block* b) noexcept {
     if (b->bytes != nullptr) in_use_.fetch_sub(block_size_, base::memory_order_relaxed);
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     free_blocks_.push_back(b);
   }
   /// The content of a block is elsewhere now: its memory may serve another one.
   void give_back_bytes(block& b) noexcept {
     in_use_.fetch_sub(block_size_, base::memory_order_relaxed);
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     spare_.push_back(std::move(b.bytes));
   }
 
   /// *Throws*: std::bad_alloc.
   chunk* take_chunk() {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     if (free_chunks_.empty()) {
       free_chunks_.reserve(chunks_.size() + 1);
       chunks_.reserve(chunks_.size() + 1);
@@ -142,7 +144,7 @@ class memory_pool {
     return c;
   }
   void give_back(chunk* c) noexcept {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     free_chunks_.push_back(c);
   }
 
@@ -159,7 +161,7 @@ class memory_pool {
 
   const std::size_t block_size_;
   base::atomic<std::size_t> in_use_{0};
-  base::mutex door_;
+  base::mutex mutex_;
   std::vector<std::unique_ptr<block>> blocks_;
   std::vector<std::unique_ptr<chunk, free_chunk>> chunks_;
   std::vector<block*> free_blocks_;

@@ -11,11 +11,11 @@
 namespace weft::inline WEFT_ABI::stream {
 
 /// An output stream without a buffer of its own. What the writer throws leaves the output operation.
-class face final : private std::streambuf, public std::ostream {
+class ostream_adaptor final : private std::streambuf, public std::ostream {
  public:
   using writer = void (*)(void* context, const char* text, std::size_t size);
 
-  face(writer w, void* context) : std::ostream(nullptr), write_(w), context_(context) {
+  ostream_adaptor(writer w, void* context) : std::ostream(nullptr), write_(w), context_(context) {
     rdbuf(static_cast<std::streambuf*>(this));
     exceptions(std::ios_base::badbit);
   }

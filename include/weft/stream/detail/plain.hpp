@@ -11,7 +11,7 @@
 namespace weft::inline WEFT_ABI::stream {
 
 /// Writes `<path>.weft-part`, with a log of commits beside it, and renames it to `<path>` at the end.
-class plain_layout final : public placer {
+class plain_layout final : public stream_layout {
  public:
   struct options {
     bool overwrite = false;
@@ -82,7 +82,7 @@ class plain_layout final : public placer {
 
   /// Blocks that exist make durable writes much faster.
   void allocate_(std::uint64_t end) {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     if (end <= allocated_) return;
     constexpr std::uint64_t least = std::uint64_t{1} << 20, most = std::uint64_t{64} << 20;
     const std::uint64_t target = end + std::clamp(end, least, most);
@@ -102,7 +102,7 @@ class plain_layout final : public placer {
   io::file& part_ = files_.part();
   commit_log log_{files_.log(), files_.salt(), files_.in()};
   std::uint64_t size_ = 0;
-  base::mutex door_;
+  base::mutex mutex_;
   std::uint64_t allocated_ = 0;
   std::uint32_t crc_ = 0;
   base::atomic<std::uint64_t> committed_{0};

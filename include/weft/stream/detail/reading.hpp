@@ -29,9 +29,9 @@ namespace stream {
 ///     `task`, and then again who has the frontier.
 ///  4. `users` counts the tasks, the element, and that it is to be told; who brings it to zero deletes it.
 struct reading final : placed_listener {
-  reading(core& c, file_pointer p) noexcept : placed_listener{&tell_}, of(c), from(p) {}
+  reading(stream_state& c, file_pointer p) noexcept : placed_listener{&tell_}, of(c), from(p) {}
 
-  core& of;
+  stream_state& of;
   const file_pointer from;
   bool told = false;
   base::atomic<bool> known{false};  ///< for the task that made it, where there is no event

@@ -12,9 +12,9 @@
 
 namespace weft::inline WEFT_ABI::stream {
 
-/// Writes a data file for each lane and the index `<path>.weft-part`, which is renamed to `<path>` at the end
-/// (docs/reference/append-format.md). *Source*: PLIO's one file per processor.
-class segmented_layout final : public placer {
+/// Writes a data file for each worker buffer and the index `<path>.weft-part`, which is renamed to `<path>`
+/// at the end (docs/reference/append-format.md). *Source*: PLIO's one file per processor.
+class segmented_layout final : public stream_layout {
  public:
   struct options {
     bool overwrite = false;
@@ -28,8 +28,8 @@ class segmented_layout final : public placer {
       : options_(o), reserved_(reservation::to_write(path, o.overwrite)) {}
 
   bool files_blocks() const noexcept override { return true; }
-  void begin_block(std::uint32_t lane, block& b) override {
-    b.file = number_of_(lane);
+  void begin_block(std::uint32_t worker_buffer, block& b) override {
+    b.file = number_of_(worker_buffer);
     b.begin = file_(b.file).size;
   }
   void file_block(block& b, std::size_t end) override {
@@ -74,7 +74,7 @@ class segmented_layout final : public placer {
     while (!to.empty()) {
       segment s;
       {
-        const std::lock_guard hold(door_);
+        const std::lock_guard hold(mutex_);
         const std::size_t i = map_.find(offset);
         s = map_[i];
         s.offset += offset - map_.start(i);
@@ -110,27 +110,28 @@ class segmented_layout final : public placer {
     io::file data;
     std::uint64_t size = data_header_size;
   };
-  /// The file of a lane, which is made when it is needed. *Thread safety*: any thread, here and below.
-  std::uint32_t number_of_(std::uint32_t lane) {
-    const std::lock_guard hold(door_);
-    if (numbers_.size() <= lane) numbers_.resize(lane + 1, none);
-    if (numbers_[lane] == none) {
+  /// The file of a worker buffer, which is made when it is needed. *Thread safety*: any thread, here and
+  /// below.
+  std::uint32_t number_of_(std::uint32_t worker_buffer) {
+    const std::lock_guard hold(mutex_);
+    if (numbers_.size() <= worker_buffer) numbers_.resize(worker_buffer + 1, none);
+    if (numbers_[worker_buffer] == none) {
       const auto number = static_cast<std::uint32_t>(files_.size());
       files_.reserve(number + 1);
       auto made = std::make_unique<data_file>();
       made->data = reserved_.make_data_file(number);
       files_.push_back(std::move(made));
-      numbers_[lane] = number;
+      numbers_[worker_buffer] = number;
     }
-    return numbers_[lane];
+    return numbers_[worker_buffer];
   }
   data_file& file_(std::uint32_t number) const {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     return *files_[number];
   }
   void note_place_(const piece& p) {
     const std::uint64_t offset = p.in->begin + p.begin;
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     if (p.size == 0) return;
     if (p.in->file == last_file_ && offset == last_end_)
       map_.extend(p.size);
@@ -148,10 +149,10 @@ class segmented_layout final : public placer {
   segment_index index_{reserved_.part(), reserved_.salt(), reserved_.in()};
   std::uint32_t last_file_ = none;  // where the last bytes placed are,
   std::uint64_t last_end_ = 0;      // and end
-  mutable base::mutex door_;
+  mutable base::mutex mutex_;
   segment_map map_;
   std::vector<std::unique_ptr<data_file>> files_;  // by their numbers
-  std::vector<std::uint32_t> numbers_;             // by lanes
+  std::vector<std::uint32_t> numbers_;             // by worker buffers
 };
 
 }  // namespace weft::inline WEFT_ABI::stream

@@ -45,7 +45,7 @@ inline byte_sink sink_to(int descriptor) {
 }
 
 /// A queue of bytes on their way, and the thread that empties it. *Thread safety*: any thread.
-class sink_layout final : public placer {
+class sink_layout final : public stream_layout {
  public:
   /// `limit`: bytes in the queue beyond which producers wait.
   sink_layout(byte_sink sink, std::size_t limit) : sink_(std::move(sink)), limit_(limit) {}
@@ -57,7 +57,7 @@ class sink_layout final : public placer {
     std::vector<std::byte> bytes;
     bytes.reserve(size);
     for (const piece& p : pieces) bytes.insert(bytes.end(), p.data, p.data + p.size);
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     if (failure_) std::rethrow_exception(failure_);
     if (!thread_.joinable()) start_();
     queue_.push_back(std::move(bytes));
@@ -99,7 +99,7 @@ class sink_layout final : public placer {
       sched::raise_signal(self);
     };
     sched::wait_abandonable(w, "appends to a sink that is behind", [this, &w] {
-      const std::lock_guard hold(door_);
+      const std::lock_guard hold(mutex_);
       if (may_go_(w.enough)) return false;
       w.listed = true;
       w.after = std::exchange(waiters_, &w);
@@ -108,7 +108,7 @@ class sink_layout final : public placer {
     if (w.given_up) throw cancelled();
   }
   bool unlist_(waiter& w) noexcept {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     if (!w.listed) return false;
     for (waiter** link = &waiters_; *link != nullptr; link = &(*link)->after)
       if (*link == &w) {
@@ -149,14 +149,14 @@ class sink_layout final : public placer {
   void stop_() noexcept {
     if (!thread_.joinable()) return;
     {
-      const std::lock_guard hold(door_);
+      const std::lock_guard hold(mutex_);
       stopping_ = true;
       filled_.notify_one();
     }
     thread_.join();
   }
   void write_all_() noexcept {
-    std::unique_lock hold(door_);
+    std::unique_lock hold(mutex_);
     for (;;) {
       filled_.wait(hold, [this] { return stopping_ || !queue_.empty(); });
       if (queue_.empty()) return;
@@ -183,7 +183,7 @@ class sink_layout final : public placer {
 
   const byte_sink sink_;
   const std::size_t limit_;
-  std::mutex door_;
+  std::mutex mutex_;
   std::condition_variable filled_;
   std::deque<std::vector<std::byte>> queue_;
   std::size_t queued_ = 0;  // bytes in the queue, or being written

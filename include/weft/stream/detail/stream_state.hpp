@@ -14,34 +14,34 @@ namespace weft::inline WEFT_ABI::stream {
 
 /// The state that the handles and tasks of one stream share.
 ///
-/// *Thread safety*: each member with a node is for the executor of that node; see node, frontier and lane for
-/// the rest.
-class core {
+/// *Thread safety*: each member with a node is for the executor of that node; see node, frontier and worker
+/// buffer for the rest.
+class stream_state {
  public:
-  core(std::string name, std::unique_ptr<placer> layout, std::size_t block_bytes, std::size_t budget,
-       std::string scratch)
+  stream_state(std::string name, std::unique_ptr<stream_layout> layout, std::size_t block_bytes,
+               std::size_t budget, std::string scratch)
       : name_(std::move(name)),
         layout_(std::move(layout)),
         readable_(layout_->readable()),
         pool_(block_bytes),
-        lanes_(pool_, *layout_, budget, std::move(scratch)),
-        dispatch_(*layout_, lanes_, failure_),
-        frontier_(*this, root_, pool_, *layout_, lanes_, dispatch_, failure_) {
+        buffers_(pool_, *layout_, budget, std::move(scratch)),
+        dispatch_(*layout_, buffers_, failure_),
+        frontier_(*this, root_, pool_, *layout_, buffers_, dispatch_, failure_) {
     root_.body.watch();  // the frontier begins there
   }
-  core(const core&) = delete;
-  core& operator=(const core&) = delete;
+  stream_state(const stream_state&) = delete;
+  stream_state& operator=(const stream_state&) = delete;
 
   const std::string& name() const noexcept { return name_; }
   node& root() noexcept { return root_; }
-  const placer& layout() const noexcept { return *layout_; }
+  const stream_layout& layout() const noexcept { return *layout_; }
   bool readable() const noexcept { return readable_; }
 
   /// Appends bytes at the end of what the node's task has appended so far. *Throws*: what placing bytes has
   /// met first; std::bad_alloc.
   void write(node& n, const void* bytes, std::size_t size) {
     sched::strand& s = sched::current();
-    lane& l = enter_(n, s);
+    worker_buffer& l = enter_(n, s);
     const auto* from = static_cast<const std::byte*>(bytes);
     if (n.growing != nullptr && n.growing->in == l.current && n.growing->end == l.current->used &&
         size <= pool_.block_size() - l.current->used) [[likely]] {
@@ -54,8 +54,8 @@ class core {
   /// Reserves the place of a task that is being deferred; `c`: its closure, not linked yet.
   node& begin_child(node& parent, const sched::closure& c) {
     sched::strand& s = sched::current();
-    lane& l = enter_(parent, s);
-    node& n = *::new (lanes_.record(l, sizeof(node))) node(&parent, false);
+    worker_buffer& l = enter_(parent, s);
+    node& n = *::new (buffers_.record(l, sizeof(node))) node(&parent, false);
     push_(parent, n);
     parent.seen = {&s, &c.next, s.drains};
     s.earliest_first.store(true, base::memory_order_relaxed);  // a hint
@@ -64,8 +64,8 @@ class core {
   }
   /// Reserves the place of a run.
   node& begin_run(node& parent) {
-    lane& l = enter_(parent, sched::current());
-    node& n = *::new (lanes_.record(l, sizeof(node))) node(&parent, true);
+    worker_buffer& l = enter_(parent, sched::current());
+    node& n = *::new (buffers_.record(l, sizeof(node))) node(&parent, true);
     push_(parent, n);
     hand_on_frontier_(parent);
     return n;
@@ -100,8 +100,8 @@ class core {
     static_assert(sizeof(Hook) <= chunk::size / 4 && alignof(Hook) <= 16,
                   "weft: the function given to finalise is too large; keep what it needs behind a pointer");
     sched::strand& s = sched::current();
-    lane& l = enter_(n, s);
-    void* const place = lanes_.record(l, sizeof(Hook));
+    worker_buffer& l = enter_(n, s);
+    void* const place = buffers_.record(l, sizeof(Hook));
     push_(n, *::new (place) Hook(std::forward<F>(f)));
   }
   /// Reserves the place of a task that reads what was appended before, and notes what it has to wait for.
@@ -119,7 +119,7 @@ class core {
     std::unique_ptr<reading> r(new reading(*this, from));
     keepers_.fetch_add(1, base::memory_order_relaxed);  // given back by destroy_
     struct undo {
-      core& of;
+      stream_state& of;
       bool needed = true;
       ~undo() {
         if (needed) of.keepers_.fetch_sub(1, base::memory_order_relaxed);
@@ -132,7 +132,7 @@ class core {
       dispatch_.tell_when_placed(*r);
       return *r.release();
     }
-    void* const place = lanes_.record(lanes_.of(s.worker_number), sizeof(reading_element));
+    void* const place = buffers_.record(buffers_.of(s.worker_number), sizeof(reading_element));
     if (!is_outside(s)) {
       const bool accounted = fork_mark::now(s) == n.seen;
       r->event = &sched::awaited_event::begin(s);
@@ -190,7 +190,7 @@ class core {
     over_.store("is closed", base::memory_order_relaxed);
     if (!failure_.any()) {
       try {
-        lanes_.file_all();
+        buffers_.file_all();
         layout_->finish();
         finished_ = true;
       } catch (...) {
@@ -200,7 +200,7 @@ class core {
     failure_.rethrow();
   }
   /// The handle ends. The stream ends with it, or with its last task.
-  static void end_handle(core* c) noexcept {
+  static void end_handle(stream_state* c) noexcept {
     c->over_.store("was destroyed while tasks append to it", base::memory_order_relaxed);  // a hint to tasks
     if (c->place_now(c->root_)) {
       c->frontier_.place_batch();
@@ -220,7 +220,7 @@ class core {
     frontier_.append(static_cast<const std::byte*>(bytes), size);
   }
   /// Bytes that were written to scratch files for lack of memory.
-  std::uint64_t spilled() const noexcept { return lanes_.spilled(); }
+  std::uint64_t spilled() const noexcept { return buffers_.spilled(); }
   /// Bytes placed so far. *Requires*: no task appends.
   std::uint64_t placed() {
     settle_();
@@ -228,19 +228,19 @@ class core {
   }
 
  private:
-  ~core() = default;
+  ~stream_state() = default;
 
-  /// Makes sure that everything before is accounted for. *Returns*: the lane to write in.
-  WEFT_ALWAYS_INLINE lane& enter_(node& n, sched::strand& s) {
+  /// Makes sure that everything before is accounted for. *Returns*: the worker buffer to write in.
+  WEFT_ALWAYS_INLINE worker_buffer& enter_(node& n, sched::strand& s) {
     if (fork_mark::now(s) != n.seen || failure_.any() || over_.load(base::memory_order_relaxed) != nullptr)
         [[unlikely]]
       enter_slowly_(n, s);
-    if (s.worker_number == n.worker && n.lane != nullptr) [[likely]]
-      return *n.lane;
+    if (s.worker_number == n.worker && n.worker_buffer != nullptr) [[likely]]
+      return *n.worker_buffer;
     n.growing = nullptr;
-    n.lane = &lanes_.of(s.worker_number);
+    n.worker_buffer = &buffers_.of(s.worker_number);
     n.worker = s.worker_number;
-    return *n.lane;
+    return *n.worker_buffer;
   }
   WEFT_NOINLINE void enter_slowly_(node& n, sched::strand& s) {
     failure_.rethrow();
@@ -272,22 +272,22 @@ class core {
                         (now.link == nullptr && n.seen.link != nullptr);
     if (!waited) return;
     if (n.last != nullptr)
-      push_(n,
-            *::new (lanes_.record(lanes_.of(s.worker_number), sizeof(element))) element(element_kind::anew));
+      push_(n, *::new (buffers_.record(buffers_.of(s.worker_number), sizeof(element)))
+                   element(element_kind::resume_marker));
     n.seen = {now.who, nullptr, now.drains};
   }
   fence_element& push_fence_(node& n, sched::strand& s) {
     static constexpr auto passed = [](sched::fence_listener& l) {
       auto& f = static_cast<fence_element&>(l);
-      core& of = *f.of;
+      stream_state& of = *f.of;
       if (f.tasks.end(true)) of.frontier_.advance(nullptr);
     };
     static constexpr auto dropped = [](sched::fence_listener& l) noexcept {
       auto& f = static_cast<fence_element&>(l);
-      core& of = *f.of;
+      stream_state& of = *f.of;
       if (f.tasks.end(false)) of.frontier_.advance(nullptr);
     };
-    void* const place = lanes_.record(lanes_.of(s.worker_number), sizeof(fence_element));
+    void* const place = buffers_.record(buffers_.of(s.worker_number), sizeof(fence_element));
     auto& f = *::new (place) fence_element(*this, {passed, dropped});
     push_(n, f);
     return f;
@@ -310,7 +310,7 @@ class core {
   void seal_(node& n) noexcept {
     if (n.growing != nullptr && layout_->files_blocks()) {
       try {
-        lanes_.seal(*n.growing, sched::current().worker_number == n.worker ? n.lane : nullptr);
+        buffers_.seal(*n.growing, sched::current().worker_number == n.worker ? n.worker_buffer : nullptr);
       } catch (...) {
         failure_.note(std::current_exception());
       }
@@ -320,7 +320,7 @@ class core {
   /// The child may go on while the parent waits, so it is to have the frontier.
   void hand_on_frontier_(node& parent) noexcept {
     // A task below may wait for the frontier, and this one for that task: then it must not be left behind.
-    if (readable_ ? parent.body.stir() : parent.body.state() == gate_state::watched)
+    if (readable_ ? parent.body.set_dirty() : parent.body.state() == gate_state::watched)
       frontier_.advance(&parent);
   }
   void end_(node& n, bool well) noexcept {
@@ -333,11 +333,11 @@ class core {
         dispatch_.help();
         layout_->wait_for_room();
       }
-      lane& l = enter_(n, s);  // who has waited may be elsewhere now
+      worker_buffer& l = enter_(n, s);  // who has waited may be elsewhere now
       if (is_full_(l)) renew_(l);
       block& b = *l.current;
       if (n.growing == nullptr || n.growing->in != &b || n.growing->end != b.used) {
-        auto& e = *::new (lanes_.record(l, sizeof(extent))) extent(b, b.used);
+        auto& e = *::new (buffers_.record(l, sizeof(extent))) extent(b, b.used);
         push_(n, e);
         n.growing = &e;
         ++b.extents;
@@ -350,15 +350,15 @@ class core {
     }
   }
   /// Without a new block bytes are missing, so the stream has failed, whatever becomes of the exception.
-  void renew_(lane& l) {
+  void renew_(worker_buffer& l) {
     try {
-      lanes_.renew(l);
+      buffers_.renew(l);
     } catch (...) {
       failure_.note(std::current_exception());
       throw;
     }
   }
-  bool is_full_(const lane& l) const noexcept {
+  bool is_full_(const worker_buffer& l) const noexcept {
     return l.current == nullptr || l.current->used == pool_.block_size();
   }
   /// Lets the frontier come to the end. *Throws*: weft::error if tasks append.
@@ -373,12 +373,12 @@ class core {
   }
 
   const std::string name_;
-  const std::unique_ptr<placer> layout_;
+  const std::unique_ptr<stream_layout> layout_;
   const bool readable_;
   base::atomic<std::uint32_t> keepers_{1};
   memory_pool pool_;
   node root_{nullptr, false};
-  lane_table lanes_;
+  buffer_table buffers_;
   first_failure failure_;
   dispatcher dispatch_;
   frontier frontier_;
@@ -392,7 +392,7 @@ inline void reading::tell_(placed_listener& l) noexcept {
   r.end_wait(r.of.why_not());
 }
 inline void reading::destroy_() noexcept {
-  core& stream = of;
+  stream_state& stream = of;
   delete this;
   stream.let_go();
 }

@@ -9,8 +9,8 @@
 
 namespace weft::inline WEFT_ABI::stream {
 
-class core;
-struct lane;
+class stream_state;
+struct worker_buffer;
 struct node;
 
 /// What stands at a place of the stream.
@@ -19,7 +19,7 @@ struct node;
 /// counts only if certain tasks end well. anew: what comes next counts again, although something before has
 /// failed; the body has seen the exception. hook: a function that appends when it is its turn. reading: a
 /// task that reads what stands before.
-enum class element_kind : std::uint8_t { extent, child, fence, anew, hook, reading };
+enum class element_kind : std::uint8_t { extent, child, fence, resume_marker, hook, reading };
 
 /// One element of a node's list. *Thread safety*: constant once `next` of the one before it, or the end of
 /// its node, is published; `next` is written once with release by the node's executor, and read with acquire.
@@ -40,16 +40,17 @@ struct extent final : element {
 
 /// Waits for closures that append nothing.
 struct fence_element final : element, sched::fence_listener {
-  fence_element(core& c, sched::fence_listener how) noexcept
+  fence_element(stream_state& c, sched::fence_listener how) noexcept
       : element(element_kind::fence), sched::fence_listener(how), of(&c) {}
-  core* of;
+  stream_state* of;
   gate tasks;
 };
 
 struct hook_element : element {
-  explicit hook_element(void (*c)(hook_element&, core*)) noexcept : element(element_kind::hook), call(c) {}
+  explicit hook_element(void (*c)(hook_element&, stream_state*)) noexcept
+      : element(element_kind::hook), call(c) {}
   /// Calls the function, if the stream is not null, and destroys it.
-  void (*call)(hook_element&, core*);
+  void (*call)(hook_element&, stream_state*);
 };
 
 struct reading;
@@ -88,10 +89,10 @@ struct node final : element {
   const bool is_run;  ///< an exception that leaves it reaches the caller of run
 
   element* last = nullptr;
-  extent* growing = nullptr;  ///< the last element, if that is an extent in the lane's block
+  extent* growing = nullptr;  ///< the last element, if that is an extent in the worker buffer's block
   fork_mark seen;
-  std::uint32_t worker = 0;  ///< the number of the worker whose lane this is:
-  stream::lane* lane = nullptr;
+  std::uint32_t worker = 0;  ///< the number of the worker whose worker buffer this is:
+  stream::worker_buffer* worker_buffer = nullptr;
 };
 
 }  // namespace weft::inline WEFT_ABI::stream

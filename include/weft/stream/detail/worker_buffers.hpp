@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The lanes of a stream: what each worker appends to, alone, and where it goes when memory is short.
+// The worker buffers of a stream: what each worker appends to, alone, and where it goes when memory is short.
 #pragma once
 
 #include <weft/io/crc32c.hpp>
@@ -18,39 +18,41 @@ namespace weft::inline WEFT_ABI::stream {
 
 /// What one worker uses to append to a stream, and after its end the next worker that has its number.
 /// *Thread safety*: for the task that the worker executes.
-struct lane {
+struct worker_buffer {
   std::uint32_t number = 0;
-  base::mutex door;          ///< closed while `current` changes or is filed
-  block* current = nullptr;  ///< also read, behind the door, by whoever has the frontier
+  base::mutex mutex;         ///< closed while `current` changes or is filed
+  block* current = nullptr;  ///< also read, under the lock, by whoever has the frontier
   chunk* records = nullptr;
   io::file scratch;
   std::uint64_t scratch_size = 0;
 };
 
-/// The lanes of a stream. *Thread safety*: `of` any thread; members with a lane as said there.
-class lane_table {
+/// The worker buffers of a stream. *Thread safety*: `of` any thread; members with a worker buffer as said
+/// there.
+class buffer_table {
  public:
-  lane_table(memory_pool& pool, placer& layout, std::size_t budget, std::string scratch)
+  buffer_table(memory_pool& pool, stream_layout& layout, std::size_t budget, std::string scratch)
       : pool_(pool), layout_(layout), budget_(budget), scratch_(std::move(scratch)) {}
-  lane_table(const lane_table&) = delete;
-  lane_table& operator=(const lane_table&) = delete;
-  ~lane_table() {
+  buffer_table(const buffer_table&) = delete;
+  buffer_table& operator=(const buffer_table&) = delete;
+  ~buffer_table() {
     for (auto& l : all_) {
       if (l->current != nullptr) leave_block_(*l);
       if (l->records != nullptr) leave_chunk_(*l);
     }
   }
 
-  /// The lane of the worker with that number; 0: of threads that are no workers. *Throws*: std::bad_alloc.
-  lane& of(std::uint32_t worker) {
+  /// The worker buffer of the worker with that number; 0: of threads that are no workers. *Throws*:
+  /// std::bad_alloc.
+  worker_buffer& of(std::uint32_t worker) {
     const position p(worker);
     const entry* const entries = table_[p.row].load(base::memory_order_acquire);  // pairs with add_
-    lane* const l =
+    worker_buffer* const l =
         entries != nullptr ? entries[p.column].load(base::memory_order_acquire) : nullptr;  // pairs with add_
     return l != nullptr ? *l : add_(p);
   }
   /// Memory for a record. *Throws*: std::bad_alloc.
-  void* record(lane& l, std::size_t size) {
+  void* record(worker_buffer& l, std::size_t size) {
     size = (size + 15) / 16 * 16;
     if (l.records == nullptr || chunk::size - l.records->used < size) {
       chunk* const fresh = pool_.take_chunk();
@@ -63,10 +65,10 @@ class lane_table {
     ++c.records;
     return place;
   }
-  /// Gives the lane an empty block for its full one, which is written to a file where the layout or the lack
-  /// of memory says so. *Throws*: std::system_error, std::bad_alloc.
-  void renew(lane& l) {
-    const std::lock_guard hold(l.door);
+  /// Gives the worker buffer an empty block for its full one, which is written to a file where the layout or
+  /// the lack of memory says so. *Throws*: std::system_error, std::bad_alloc.
+  void renew(worker_buffer& l) {
+    const std::lock_guard hold(l.mutex);
     if (block* const b = l.current) {
       const bool files = layout_.files_blocks();
       if (files) layout_.file_block(*b, b->used);
@@ -85,14 +87,14 @@ class lane_table {
     if (layout_.files_blocks()) layout_.begin_block(l.number, *fresh);
     l.current = fresh;
   }
-  /// A lane of its own for whoever has the frontier. *Throws*: std::bad_alloc.
-  lane& extra() {
-    const std::lock_guard hold(door_);
+  /// A worker buffer of its own for whoever has the frontier. *Throws*: std::bad_alloc.
+  worker_buffer& extra() {
+    const std::lock_guard hold(mutex_);
     return make_();
   }
-  /// An extent grows no more: notes its checksum. `own`: the lane of the calling worker, if the extent was
-  /// made there. *Throws*: std::system_error.
-  void seal(extent& e, const lane* own) const {
+  /// An extent grows no more: notes its checksum. `own`: the worker buffer of the calling worker, if the
+  /// extent was made there. *Throws*: std::system_error.
+  void seal(extent& e, const worker_buffer* own) const {
     block& b = *e.in;
     const std::size_t size = e.end - e.begin;
     const auto in_memory = [&] { return io::crc32c(b.bytes.get() + e.begin, size); };
@@ -105,7 +107,8 @@ class lane_table {
       e.crc = layout_.checksum(b, e.begin, size);
     }
   }
-  /// Writes what is left in the lanes of a stream whose blocks are filed. *Requires*: no task appends.
+  /// Writes what is left in the worker buffers of a stream whose blocks are filed. *Requires*: no task
+  /// appends.
   void file_all() {
     if (!layout_.files_blocks()) return;
     for (auto& l : all_)
@@ -118,13 +121,13 @@ class lane_table {
   /// the frontier.
   void file_passed() {
     for (std::size_t i = 0;; ++i) {
-      lane* l = nullptr;
+      worker_buffer* l = nullptr;
       {
-        const std::lock_guard hold(door_);
+        const std::lock_guard hold(mutex_);
         if (i == all_.size()) return;
         l = all_[i].get();
       }
-      const std::lock_guard hold(l->door);
+      const std::lock_guard hold(l->mutex);
       if (l->current != nullptr) layout_.file_block(*l->current, l->current->passed);
     }
   }
@@ -135,14 +138,14 @@ class lane_table {
   }
   /// Reads bytes of a block that is in a scratch file. *Throws*: std::system_error.
   void fetch(const block& b, std::size_t begin, std::byte* to, std::size_t size) {
-    const std::lock_guard hold(door_);
+    const std::lock_guard hold(mutex_);
     all_[b.file]->scratch.read_at(to, size, b.begin + begin);
   }
   /// Bytes written to scratch files so far.
   std::uint64_t spilled() const noexcept { return spilled_.load(base::memory_order_relaxed); }
 
  private:
-  using entry = base::atomic<lane*>;
+  using entry = base::atomic<worker_buffer*>;
   /// Where a number stands in the table: rows hold 1, 1, 2, 4, 8, ... numbers, and are made when they are
   /// needed.
   struct position {
@@ -152,26 +155,26 @@ class lane_table {
   };
   static constexpr std::size_t rows = std::bit_width(sched::worker_number::most) + 1;
 
-  lane& add_(position p) {
-    const std::lock_guard hold(door_);
-    // Relaxed: they are changed behind the door only.
+  worker_buffer& add_(position p) {
+    const std::lock_guard hold(mutex_);
+    // Relaxed: they are changed under the lock only.
     entry* entries = table_[p.row].load(base::memory_order_relaxed);
     if (entries == nullptr) {
       rows_.push_back(std::make_unique<entry[]>(p.row < 2 ? 1 : std::size_t{1} << (p.row - 1)));
       entries = rows_.back().get();
       table_[p.row].store(entries, base::memory_order_release);  // pairs with of
     }
-    if (lane* const l = entries[p.column].load(base::memory_order_relaxed)) return *l;
-    lane& l = make_();
+    if (worker_buffer* const l = entries[p.column].load(base::memory_order_relaxed)) return *l;
+    worker_buffer& l = make_();
     entries[p.column].store(&l, base::memory_order_release);  // pairs with of
     return l;
   }
-  lane& make_() {
-    all_.push_back(std::make_unique<lane>());
+  worker_buffer& make_() {
+    all_.push_back(std::make_unique<worker_buffer>());
     all_.back()->number = static_cast<std::uint32_t>(all_.size() - 1);
     return *all_.back();
   }
-  void spill_(lane& l, block& b) {
+  void spill_(worker_buffer& l, block& b) {
     if (!b.begin_move()) return;
     try {
       if (!l.scratch) {
@@ -196,26 +199,26 @@ class lane_table {
     pool_.give_back_bytes(b);
     b.end_move(true);
   }
-  void leave_block_(lane& l) noexcept {
+  void leave_block_(worker_buffer& l) noexcept {
     block& b = *std::exchange(l.current, nullptr);
     const std::int64_t made = b.extents;
     if (b.users.fetch_add(made, base::memory_order_acq_rel) == -made) recycle_(b);
   }
   void recycle_(block& b) noexcept { pool_.give_back(&b); }
-  void leave_chunk_(lane& l) noexcept {
+  void leave_chunk_(worker_buffer& l) noexcept {
     chunk& c = *std::exchange(l.records, nullptr);
     if (c.live.fetch_add(c.records, base::memory_order_acq_rel) == -c.records) pool_.give_back(&c);
   }
 
   memory_pool& pool_;
-  placer& layout_;
+  stream_layout& layout_;
   const std::size_t budget_;
   const std::string scratch_;
   base::atomic<std::uint64_t> spilled_{0};
   std::array<base::atomic<entry*>, rows> table_{};
-  base::mutex door_;
+  base::mutex mutex_;
   std::vector<std::unique_ptr<entry[]>> rows_;
-  std::vector<std::unique_ptr<lane>> all_;
+  std::vector<std::unique_ptr<worker_buffer>> all_;
 };
 
 }  // namespace weft::inline WEFT_ABI::stream
