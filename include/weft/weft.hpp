@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Everything of weft but what needs MPI.
+// Tasks, shared objects, loops, recorded graphs and ordered locks; streams and wavefronts have headers of
+// their own.
 #pragma once
 
 #include <weft/flow/completion.hpp>

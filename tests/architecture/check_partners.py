@@ -7,6 +7,7 @@ usage: check_partners.py <include/weft>
 Prints one line per violation, `path:line: kind: sentence`, and ends with status 1 if there is any. Kinds:
   partner  "pairs with f", "pairs with the release in f", "ordered by the release in f": no function f, or none that orders memory
   file     "(f.hpp)": no header of that name
+  heading  "(room/README.md, "Words")": no such heading
 """
 import pathlib
 import re
@@ -17,6 +18,7 @@ from check_layers import code_of
 comment_line = re.compile(r"//[/!]?<?\s?(.*)$")
 pairing = re.compile(r"\b(?:pairs? with (?:the \w+ in )?|ordered by the \w+ in )((?:\w+::)*(\w+))")
 file_name = re.compile(r"([\w/]+\.hpp)\b")
+heading_name = re.compile(r'(\w+/README\.md), "([^"]+)"')
 definition = re.compile(r"\b(~?\w+)\s*\(")
 orders = re.compile(r"memory_order_(?:acquire|release|acq_rel|seq_cst)|owner_(?:load|store)|\bfence\(|_fence\(|\block\(|lock_guard")
 # Words that begin a description in prose, such as "pairs with the thief's release".
@@ -90,6 +92,10 @@ def main(arguments):
                 name = match[1].removeprefix("weft/")
                 if name not in headers and name not in names and f"{where.rsplit('/', 1)[0]}/{name}" not in headers:
                     found.append(f"{where}:{number}: file: there is no {match[1]}")
+            for match in heading_name.finditer(text):
+                page = root / match[1]
+                if not page.is_file() or not re.search(rf"^#+ {re.escape(match[2])}$", page.read_text(), re.MULTILINE):
+                    found.append(f"{where}:{number}: heading: {match[1]} has no heading {match[2]}")
     for line in found:
         print(line)
     print(f"{len(paths)} headers, {looked_at} partners, {len(found)} violations")

@@ -22,6 +22,9 @@ planted = [
     ("// ordered by the release in relaxed_only", ["partner"]),
     ("// pairs with the\n// release in relaxed_only", ["partner"]),
     ("// see gone.hpp", ["file"]),
+    ('// (room/README.md, "Protocol")', []),
+    ('// (room/README.md, "Protocols")', ["heading"]),
+    ('// (cellar/README.md, "Protocol")', ["heading"]),
 ]
 code = """
 void publish(atomic<int>& a) noexcept {
@@ -37,6 +40,8 @@ def main(check):
         with tempfile.TemporaryDirectory() as folder:
             text = "// pairs with publish\n" + code + comment + "\nint i;\n"
             (pathlib.Path(folder) / "header.hpp").write_text(text)
+            (pathlib.Path(folder) / "room").mkdir()
+            (pathlib.Path(folder) / "room/README.md").write_text("# Room\n\n## Protocol\n")
             result = subprocess.run([sys.executable, check, folder], text=True, capture_output=True)
             kinds = re.findall(r"^header\.hpp:\d+: (\w+):", result.stdout, re.MULTILINE)
             if kinds != expected or result.returncode != bool(expected):

@@ -245,16 +245,28 @@ WEFT_ALWAYS_INLINE auto fork_arguments(std::index_sequence<I...>, const task_opt
 }  // namespace flow
 
 /// Makes a task that calls `f` with the arguments, ordered against other tasks by the rights it declares on
-/// objects. *Requires*: called in a task. Rights are delegated as DESIGN 2.3 allows (checked at compile
-/// time). *Effects*: as if `f` were called here; it may run now, later, or on another worker, but only when
-/// all earlier tasks that conflict with it have ended. Arguments that are not objects are copied or moved.
+/// objects.
+///
+/// *Requires*: called in a task. Rights are delegated as DESIGN 2.3 allows (checked at compile time).
+///
+/// *Effects*: as if `f` were called here; it may run now, later, or on another worker, but only when all
+/// earlier tasks that conflict with it have ended. Arguments that are not objects are copied or moved.
+///
 /// *Returns*: nothing, or the future value of `f` as a shared object.
+///
 /// *Throws*: what copying the arguments throws, std::bad_alloc; never what the task throws.
-/// *Suspends*: no, but `f`, when run here, may, and where runtime_options::cap tasks wait, fork runs them
-/// first, as sync would. *Cost*: about one nanosecond where the task is run at once, some seven where it is
-/// deferred; a thief pays the rest. *Thread safety*: each task its own. *Example*: `weft::fork(sum, a, b,
-/// r);` or `weft::fork([](int& v) { ++v; }, weft::update(x));` *Source*: Fork of Athapascan-1; frames and
-/// closures of KAAPI (PASCO'07, section 2).
+///
+/// *Suspends*: if `f` runs here and suspends; and where runtime_options::cap tasks are pending: fork then
+/// runs those first, as sync would.
+///
+/// *Cost*: about one nanosecond for a task that runs at once, some seven for one that is deferred; a thief
+/// pays the rest.
+///
+/// *Thread safety*: each task its own.
+///
+/// *Example*: `weft::fork(sum, a, b, r);` or `weft::fork([](int& v) { ++v; }, weft::update(x));`
+///
+/// *Source*: Fork of Athapascan-1; frames and closures of KAAPI (PASCO'07, section 2).
 template <class F, class... A>
   requires(!std::is_same_v<std::remove_cvref_t<F>, task_options>)
 WEFT_ALWAYS_INLINE auto fork(F&& f, A&&... arguments) {
@@ -270,11 +282,17 @@ WEFT_ALWAYS_INLINE auto fork(task_options options, F&& f, A&&... arguments) {
 }
 
 /// Waits for all children of the running task, and then has full use of what it delegated.
-/// *Requires*: called in a task. *Throws*: the exception that the serial program would have thrown first
-/// among them; weft::cancelled if the run was stopped, or (in a body with weak rights only) if a task before
-/// this one has failed. *Suspends*: yes, if a child runs elsewhere: the body
-/// may continue on another kernel thread. *Cost*: one comparison where nothing is pending. *Source*: sync of
-/// Cilk; Sync of Kaapi++.
+///
+/// *Requires*: called in a task.
+///
+/// *Throws*: the exception that the serial program would have thrown first among them; weft::cancelled if the
+/// run was stopped, or (in a body with weak rights only) if a task before this one has failed.
+///
+/// *Suspends*: if a child runs elsewhere; the body may continue on another kernel thread.
+///
+/// *Cost*: one comparison where nothing is pending.
+///
+/// *Source*: sync of Cilk; Sync of Kaapi++.
 WEFT_ALWAYS_INLINE void sync() {
 #if WEFT_RACES
   const sched::races::synced at_end(sched::current().racing);

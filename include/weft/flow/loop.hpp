@@ -154,19 +154,29 @@ void fork_loop(std::index_sequence<N...>, const loop_options& o, I first, I last
 
 }  // namespace flow
 
-/// Makes a task that calls `f(i, arguments...)` for all i from `first` on that are less than `last`, in this
-/// order: the serial loop. Whenever its worker has nothing else that thieves could take, the task divides
-/// what is left of it into two such tasks, unless it writes, updates or commutes on an object, or reads a
-/// stream: then, and for weak rights alone, it stays one task. *Requires*, *Throws*: as fork; `f` and what is
-/// not an object can be copied. *Effects*: as fork of the whole loop; rights are declared once, for all
-/// iterations. f is called from several threads where parts are stolen, each with a copy of its own, which
-/// keeps what earlier iterations of its part have changed; what is not an object arrives as a const lvalue.
-/// If it takes `indices<I>`, it is called for up to `grain` of them at once. An exception ends the loop.
-/// sync() in f waits for the children of all iterations of the part so far. *Cost*: some instructions every
-/// `grain` iterations; divisions are counted (counters::divisions). *Example*: `weft::fork_for(0, n, [](int
-/// i, weft::append out) { out.write(name(i));
-/// }, file);` *Source*: adaptive loops of KAAPI; lazy binary splitting (Tzannes et al., PPoPP'10), here
-/// through fork, so that order, exceptions and streams are those of tasks.
+/// Forks a loop as one task, and splits the remaining range lazily when another worker is idle. The task
+/// calls `f(i, arguments...)` for all i from `first` on that are less than `last`, in this order.
+///
+/// *Requires*: as fork; `f` and arguments that are not objects can be copied.
+///
+/// *Effects*: as fork of the whole loop; rights are declared once, for all iterations. A loop that writes,
+/// updates or commutes on an object, reads a stream, or has weak rights only, is not split. Each part that is
+/// stolen has a copy of `f`, which keeps what earlier iterations of the part have changed; arguments that are
+/// not objects arrive as const lvalues. An `f` that takes `indices<I>` is called for up to `grain` of them at
+/// once. An exception ends the loop. sync() in `f` waits for the children of all iterations of the part so
+/// far.
+///
+/// *Throws*: as fork.
+///
+/// *Cost*: some instructions every `grain` iterations; splits are counted (counters::divisions).
+///
+/// *Example*:
+/// @code
+/// weft::fork_for(0, n, [](int i, weft::append out) { out.write(name(i)); }, file);
+/// @endcode
+///
+/// *Source*: adaptive loops of KAAPI; lazy binary splitting (Tzannes et al., PPoPP'10), here through fork, so
+/// that order, exceptions and streams are those of tasks.
 template <std::integral I, class F, class... A>
   requires(!std::integral<std::remove_cvref_t<F>>)
 void fork_for(std::type_identity_t<I> first, I last, F&& f, A&&... arguments) {

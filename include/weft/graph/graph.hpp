@@ -15,7 +15,7 @@
 
 namespace weft::inline WEFT_ABI::sched {
 
-/// The graph of a promoted frame (sched/README.md, "Large frames"). It belongs to its engine and is never
+/// The graph of a promoted frame (graph/README.md, "Large frames"). It belongs to its engine and is never
 /// freed before that, so a stale pointer to one is harmless.
 ///
 /// Who may touch it when:

@@ -11,7 +11,7 @@
 
 namespace weft::inline WEFT_ABI::sched {
 
-/// One recorded iteration of a graph (sched/README.md, "Recorded graphs").
+/// One recorded iteration of a graph (graph/README.md, "Recorded graphs").
 ///
 /// Who may touch it when:
 ///  1. `phase_` says who: while it is `recording`, the strand that began; that strand leaves it `empty` or
