@@ -9,17 +9,26 @@
 
 namespace weft::inline WEFT_ABI::base {
 
+template <class T, class Class>
+std::type_identity<Class> class_of_member(T Class::*);
+
 /// The object behind what a pointer to a member is called with: itself, or what a pointer or a reference
 /// wrapper points at.
 template <class Member, class Object>
 WEFT_ALWAYS_INLINE decltype(auto) object_of(Object&& o) noexcept {
-  if constexpr (requires(Member m) { std::forward<Object>(o).*m; })
+  using owner = typename decltype(class_of_member(std::declval<Member>()))::type;
+  if constexpr (std::is_base_of_v<owner, std::remove_cvref_t<Object>>)
     return std::forward<Object>(o);
   else if constexpr (requires { o.get(); })
     return o.get();
   else
     return *std::forward<Object>(o);
 }
+
+// Conversions of arguments are the caller's, as they are in std::invoke, whose header warns of none.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
 
 /// *Requires*: std::is_invocable<F, A...>. *Returns*, *Throws*: as std::invoke.
 template <class F, class... A>
@@ -35,5 +44,7 @@ WEFT_ALWAYS_INLINE decltype(auto) call(F&& f, Object&& o, A&&... arguments) {
   else
     return (object_of<member>(std::forward<Object>(o)).*f);
 }
+
+#pragma GCC diagnostic pop
 
 }  // namespace weft::inline WEFT_ABI::base
