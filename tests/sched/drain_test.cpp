@@ -339,12 +339,12 @@ TEST_CASE("the verdict on a fork: at once, deferred, dropped") {
   execution e;
   CHECK(classify_fork(e) == fork_action::defer);  // inlining is off: no stack address is high enough
   e.inline_limit = 1;
-  CHECK(classify_fork(e) == fork_action::run_now);
+  CHECK(classify_fork(e) == fork_action::run_inline);
   CHECK(e.may_inline());  // the limit was restored on the way
   e.wanted_surplus = 2;
   CHECK(classify_fork(e) == fork_action::defer);
   e.surplus = 2;
-  CHECK(classify_fork(e) == fork_action::run_now);
+  CHECK(classify_fork(e) == fork_action::run_inline);
   e.fork(1);
   CHECK(classify_fork(e) == fork_action::defer);
   CHECK_FALSE(e.may_inline());

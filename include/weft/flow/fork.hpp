@@ -44,7 +44,7 @@ void refuse_to_wait_and_commute(const Kept&... kept) {
 
 /// Runs the body inside fork. What it throws stays at this place of the reference order.
 template <class... Adaptors, class R, class F, class... Kept>
-WEFT_ALWAYS_INLINE void run_now(result<R> r, F&& f, Kept&... kept) {
+WEFT_ALWAYS_INLINE void run_inline(result<R> r, F&& f, Kept&... kept) {
 #if WEFT_CHECKED
   const checked_body body;
 #endif
@@ -72,22 +72,22 @@ void drop(result<R> r, Kept&... kept) noexcept {
 
 /// Runs the task inside fork, off the fast path: with a name, or where the body around it has left objects.
 template <bool WithOptions, class R, class F, class... Adaptors>
-WEFT_NOINLINE void run_carefully(sched::strand& s, [[maybe_unused]] const task_options* options, result<R> r,
-                                 F f, typename Adaptors::kept... kept) {
+WEFT_NOINLINE void run_interrupting(sched::strand& s, [[maybe_unused]] const task_options* options,
+                                    result<R> r, F f, typename Adaptors::kept... kept) {
   sched::interruption of_caller;
   sched::interrupt(s, of_caller);
   if constexpr (WithOptions) s.inline_name = options->name;
-  run_now<Adaptors...>(r, std::move(f), kept...);
+  run_inline<Adaptors...>(r, std::move(f), kept...);
   sched::go_on(s, of_caller);
 }
 
 /// fork off both short ways: whatever may have to be done is considered.
 template <bool WithOptions, class R, class F, class... Adaptors>
-WEFT_NOINLINE void fork_carefully(sched::strand& s, const task_options* options, result<R> r, F f,
-                                  typename Adaptors::kept... kept) {
+WEFT_NOINLINE void fork_classified(sched::strand& s, const task_options* options, result<R> r, F f,
+                                   typename Adaptors::kept... kept) {
   sched::fork_action v = sched::classify_fork(s);
   if constexpr (WithOptions)
-    if (options->event && v == sched::fork_action::run_now) v = sched::fork_action::defer;
+    if (options->event && v == sched::fork_action::run_inline) v = sched::fork_action::defer;
   if (v == sched::fork_action::defer) {
     using closure = task<F, R, WithOptions, std::index_sequence_for<Adaptors...>, Adaptors...>;
     if (!s.pending()) open_frame(s);
@@ -102,18 +102,18 @@ WEFT_NOINLINE void fork_carefully(sched::strand& s, const task_options* options,
       if (s.top->link == link) s.closures.release_to(before);  // else a fence lies behind it
       throw;
     }
-  } else if (v == sched::fork_action::run_now) {
-    run_carefully<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
+  } else if (v == sched::fork_action::run_inline) {
+    run_interrupting<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
   } else {
     drop<Adaptors...>(r, kept...);
   }
 }
 
 /// fork where the task is not run at once. The short way to a closure, without a call, is for strands that no
-/// thief can enter; everything else is left to fork_carefully.
+/// thief can enter; everything else is left to fork_classified.
 template <bool WithOptions, class R, class F, class... Adaptors>
-WEFT_NOINLINE void fork_slowly(sched::strand& s, const task_options* options, result<R> r, F f,
-                               typename Adaptors::kept... kept) {
+WEFT_NOINLINE void fork_out_of_line(sched::strand& s, const task_options* options, result<R> r, F f,
+                                    typename Adaptors::kept... kept) {
   using closure = task<F, R, WithOptions, std::index_sequence_for<Adaptors...>, Adaptors...>;
   if constexpr (closure::nothrow && alignof(closure) <= sched::arena::grain) {
     if (sched::defers_simply(s, sizeof(closure))) [[likely]] {
@@ -124,7 +124,7 @@ WEFT_NOINLINE void fork_slowly(sched::strand& s, const task_options* options, re
       return;
     }
   }
-  return fork_carefully<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
+  return fork_classified<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
 }
 
 /// Forks a task that has weak rights only: it starts at once, whatever is pending, and what it forks takes
@@ -135,12 +135,12 @@ WEFT_NOINLINE void fork_weak(sched::strand& s, const task_options* options, resu
   bool at_once = sched::may_start_weak(s);
   if constexpr (WithOptions) at_once = at_once && !options->event;
   if (!at_once)
-    return fork_slowly<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
+    return fork_out_of_line<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
   const char* const outer = s.inline_name;
   sched::weak_body here{s.weak, s.floor, s.pending() ? s.top->link : nullptr};
   s.weak = &here;
   if constexpr (WithOptions) s.inline_name = options->name;
-  run_now<Adaptors...>(r, std::move(f), kept...);
+  run_inline<Adaptors...>(r, std::move(f), kept...);
   s.weak = here.outer;
   s.inline_name = outer;
 }
@@ -168,7 +168,7 @@ void fork_apart(sched::strand& s, const sched::races::token& start, const task_o
     F own(std::move(f));
     std::tuple<typename Adaptors::kept...> own_kept(std::move(kept)...);
     library.reset();
-    std::apply([&](auto&... k) { run_now<Adaptors...>(own_result, std::move(own), k...); }, own_kept);
+    std::apply([&](auto&... k) { run_inline<Adaptors...>(own_result, std::move(own), k...); }, own_kept);
   });
   if constexpr (weak_only<Adaptors...>) s.weak = here.outer;
   sched::go_on(s, of_caller);
@@ -215,12 +215,13 @@ WEFT_ALWAYS_INLINE auto fork_kept(const task_options* options, F&& f, typename A
   } else if (!WithOptions && s.may_inline()) [[likely]] {
     if constexpr (std::is_lvalue_reference_v<F> && std::is_class_v<callable>) {
       callable own(f);  // the task's own, as in a closure
-      run_now<Adaptors...>(r, std::move(own), kept...);
+      run_inline<Adaptors...>(r, std::move(own), kept...);
     } else {
-      run_now<Adaptors...>(r, std::forward<F>(f), kept...);
+      run_inline<Adaptors...>(r, std::forward<F>(f), kept...);
     }
   } else {
-    fork_slowly<WithOptions, R, callable, Adaptors...>(s, options, r, std::forward<F>(f), std::move(kept)...);
+    fork_out_of_line<WithOptions, R, callable, Adaptors...>(s, options, r, std::forward<F>(f),
+                                                            std::move(kept)...);
   }
 #endif
   if constexpr (!std::is_void_v<R>) return key::result<R>(p);

@@ -70,7 +70,7 @@ void go_on(strand& s, const interruption& i) noexcept;
 void make_room(strand& s);
 
 /// What becomes of a task that is being forked.
-enum class fork_action : std::uint8_t { run_now, defer, drop };
+enum class fork_action : std::uint8_t { run_inline, defer, drop };
 
 /// The rare cases of classify_fork.
 fork_action classify_rare_fork(strand& s) noexcept;
@@ -80,14 +80,14 @@ WEFT_ALWAYS_INLINE fork_action classify_fork(strand& s) noexcept {
   // `outside` has an attention bit set for ever.
   if (base::owner_load(s.attention) != 0) [[unlikely]] {
     const fork_action v = classify_rare_fork(s);
-    if (v != fork_action::run_now) return v;
+    if (v != fork_action::run_inline) return v;
   }
   if (s.live >= s.cap) [[unlikely]]
     make_room(s);
   if (s.pending()) return s.top->failing ? classify_rare_fork(s) : fork_action::defer;
   if (s.surplus < s.wanted_surplus || context::stack_pointer() <= s.inline_limit) return fork_action::defer;
   s.restore_limit();
-  return fork_action::run_now;
+  return fork_action::run_inline;
 }
 
 /// Whether a fork that is not run at once only has to make a closure of `size` bytes in the current block.

@@ -198,7 +198,7 @@ WEFT_ALWAYS_INLINE bool release_last(sched::strand& s, T* value, home where) noe
 
 /// Ends a handle off the short ways.
 template <class T>
-WEFT_COLD void release_carefully(sched::strand& s, T* value, home where) noexcept {
+WEFT_COLD void release_out_of_order(sched::strand& s, T* value, home where) noexcept {
   if (where == home::heap) {
     if constexpr (plain<T>) {
       ::operator delete(value, std::align_val_t(alignof(T)));
@@ -237,7 +237,7 @@ WEFT_NOINLINE void release(sched::strand& s, T* value, home where) noexcept {
     if (s.pending() && where != home::heap &&
         s.left.try_note(reinterpret_cast<std::byte*>(value), end_of(value, where)))
       return;
-  release_carefully(s, value, where);
+  release_out_of_order(s, value, where);
 }
 
 }  // namespace weft::inline WEFT_ABI::flow

@@ -104,7 +104,7 @@ WEFT_COLD WEFT_FUNCTION fork_action classify_rare_fork(strand& s) noexcept {
     count_dropped(s);
     return fork_action::drop;
   }
-  return s.pending() ? fork_action::defer : fork_action::run_now;
+  return s.pending() ? fork_action::defer : fork_action::run_inline;
 }
 
 }  // namespace weft::inline WEFT_ABI::sched
