@@ -44,6 +44,7 @@ class append_reader {
   bool segmented() const noexcept { return segmented_; }
   /// The stretches it is made of; 1 for a plain file that is not empty.
   std::uint64_t segments() const noexcept { return map_.count(); }
+  /// Where the next byte comes from, in bytes from the beginning.
   std::uint64_t position() const noexcept { return position_; }
 
   /// Reads on from the position. *Returns*: the bytes read: fewer than asked for only at the end.

@@ -27,6 +27,7 @@ struct recovered {
   /// during the last durable commit, which did not count then.
   std::uint64_t committed = 0;
   std::uint64_t segments = 0;  ///< of a segmented stream
+  /// Whether it was of the segmented layout.
   bool segmented = false;
   bool was_complete = false;  ///< nothing was missing
   std::string reason;         ///< why it ends there; empty if it was complete

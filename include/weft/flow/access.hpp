@@ -17,26 +17,38 @@ namespace weft::inline WEFT_ABI {
 template <class T>
 class read {
  public:
+  /// The type of the value.
   using value_type = T;
+  /// Which right it is; fork asks for it.
   static constexpr flow::right_kind right_kind = flow::right_kind::read;
 
   /// *Effects*: names the right to read `x`.
   read(const shared<T>& x) noexcept : value_(flow::address_to_read(x)) {}
+  /// The right on memory of the program's own.
   read(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
+  /// The right on memory of the program's own.
   read(const borrowed<const T>& x) noexcept : value_(flow::address(x)) {}
+  /// Delegates a right that includes this one.
   read(const update<T>& held) noexcept : value_(flow::address(held)), receiver_(flow::key::receiver(held)) {}
+  /// Delegates a right that includes this one.
   read(const weak_read<T>& held) noexcept : value_(flow::address(held)) {}
+  /// Delegates a right that includes this one.
   read(const weak_update<T>& held) noexcept : value_(flow::address(held)) {}
+  /// Refused at compile time, with a sentence: this right does not include it.
   template <class Held>
     requires std::is_same_v<Held, write<T>>
   read(const Held&) {
     static_assert(flow::never<Held>,
-                  "weft: a task that holds 'write' on an object cannot see its old value, so it cannot hand "
-                  "on 'read'; it may delegate 'write' only");
+                  "weft: a task that holds 'write' on an object cannot see its old value, so it cannot "
+                  "delegate 'read'; "
+                  "it may delegate 'write' only");
   }
 
+  /// The value. *Requires*: the running task holds this right.
   const T& operator*() const noexcept { return *flow::used(value_, flow::access_mode::read, receiver_); }
+  /// A member of the value.
   const T* operator->() const noexcept { return flow::used(value_, flow::access_mode::read, receiver_); }
+  /// The value.
   const T& get() const noexcept { return **this; }
 
  private:
@@ -55,23 +67,32 @@ class read {
 template <class T, bool Own>
 class write {
  public:
+  /// The type of the value.
   using value_type = T;
+  /// Which right it is; fork asks for it.
   static constexpr flow::right_kind right_kind = flow::right_kind::write;
 
+  /// The right on an object.
   write(shared<T>& x) : value_(flow::address_to_write(x)) {}
+  /// The right on memory of the program's own.
   write(const borrowed<T>& x) noexcept
     requires(!Own)
       : value_(flow::address(x)) {}
+  /// Delegates a right that includes this one.
   write(const update<T>& held) noexcept
     requires(!Own)
       : value_(flow::address(held)), receiver_(flow::key::receiver(held)) {}
+  /// Delegates a right that includes this one.
   write(const weak_write<T>& held) noexcept
     requires(!Own)
       : value_(flow::address(held)) {}
+  /// Delegates a right that includes this one.
   write(const write<T, true>& own) noexcept
     requires(!Own)
       : value_(flow::address(own)) {}
+  /// Delegates a right that includes this one.
   write(const weak_update<T>& held) noexcept : value_(flow::address(held)) {}
+  /// Refused at compile time, with a sentence: this right does not include it.
   template <class Held>
     requires std::is_same_v<Held, read<T>>
   write(const Held&) {
@@ -85,12 +106,15 @@ class write {
     *flow::used(value_, flow::access_mode::update, receiver_) = std::forward<V>(value);
     return *this;
   }
+  /// Copies the right.
   write(const write&) noexcept = default;
   write& operator=(const write&) = delete;  // would rename the object, which nobody means
 
   /// The place of the new value.
   T& operator*() const noexcept { return *flow::used(value_, flow::access_mode::update, receiver_); }
+  /// A member of the value.
   T* operator->() const noexcept { return flow::used(value_, flow::access_mode::update, receiver_); }
+  /// The value.
   T& get() const noexcept { return **this; }
 
  private:
@@ -106,38 +130,51 @@ class write {
 template <class T>
 class update {
  public:
+  /// The type of the value.
   using value_type = T;
+  /// Which right it is; fork asks for it.
   static constexpr flow::right_kind right_kind = flow::right_kind::update;
 
+  /// The right on an object.
   update(shared<T>& x) : value_(flow::address_to_write(x)) {}
+  /// The right on memory of the program's own.
   update(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
+  /// Delegates a right that includes this one.
   update(const weak_update<T>& held) noexcept : value_(flow::address(held)) {}
+  /// Refused at compile time, with a sentence: this right does not include it.
   template <class Held>
     requires std::is_same_v<Held, read<T>>
   update(const Held&) {
     static_assert(flow::never<Held>,
                   "weft: a task that holds 'read' on an object may delegate 'read' only, not 'update'");
   }
+  /// Refused at compile time, with a sentence: this right does not include it.
   template <class Held>
     requires(std::is_same_v<Held, write<T>> && !std::is_same_v<Held, read<T>>)
   update(const Held&) {
     static_assert(flow::never<Held>,
-                  "weft: a task that holds 'write' on an object cannot see its old value, so it cannot hand "
-                  "on 'update'; it may delegate 'write' only");
+                  "weft: a task that holds 'write' on an object cannot see its old value, so it cannot "
+                  "delegate 'update'; "
+                  "it may delegate 'write' only");
   }
 
+  /// Sets the value.
   template <class V>
   const update& operator=(V&& value) const {
     *flow::used(value_, flow::access_mode::update, receiver_) = std::forward<V>(value);
     return *this;
   }
+  /// Copies the right.
   update(const update&) noexcept = default;
   update& operator=(const update&) = delete;
 
+  /// The value. *Requires*: the running task holds this right.
   T& operator*() const noexcept {
     return *flow::used(value_, flow::access_mode::read, receiver_);
   }  // maybe only read: no false alarm
+  /// A member of the value.
   T* operator->() const noexcept { return flow::used(value_, flow::access_mode::read, receiver_); }
+  /// The value.
   T& get() const noexcept { return **this; }
 
  private:
@@ -153,16 +190,25 @@ class update {
 template <class T>
 class commute {
  public:
+  /// The type of the value.
   using value_type = T;
+  /// Which right it is; fork asks for it.
   static constexpr flow::right_kind right_kind = flow::right_kind::commute;
 
+  /// The right on an object.
   commute(shared<T>& x) : value_(flow::address_to_write(x)) {}
+  /// The right on memory of the program's own.
   commute(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
+  /// Delegates a right that includes this one.
   commute(const update<T>& held) noexcept : value_(flow::address(held)) {}
+  /// Delegates a right that includes this one.
   commute(const weak_update<T>& held) noexcept : value_(flow::address(held)) {}
 
+  /// The value. *Requires*: the running task holds this right.
   T& operator*() const noexcept { return *flow::used(value_, flow::access_mode::read); }
+  /// A member of the value.
   T* operator->() const noexcept { return flow::used(value_, flow::access_mode::read); }
+  /// The value.
   T& get() const noexcept { return **this; }
 
  private:

@@ -16,8 +16,10 @@ namespace weft::inline WEFT_ABI {
 template <class T>
 class slice {
  public:
+  /// The type of the elements, as an array.
   using value_type = T;
 
+  /// How many elements there are.
   std::size_t size() const noexcept { return size_; }
   /// A part of this part. *Throws*: std::out_of_range.
   weft::slice<T> slice_of(std::size_t first, std::size_t count) const {
@@ -45,12 +47,14 @@ class slice {
 template <class T>
 class shared_array {
  public:
+  /// The type of the elements, as an array.
   using value_type = T;
 
   /// *Throws*: std::bad_alloc, what T's constructor throws.
   explicit shared_array(std::size_t n)
       : size_(n), elements_(std::make_unique<T[]>(n)), data_(elements_.get().get()) {}
 
+  /// How many elements there are.
   std::size_t size() const noexcept { return size_; }
   /// The elements [first, first + count). Empty ones are legal. *Throws*: std::out_of_range.
   weft::slice<T> slice(std::size_t first, std::size_t count) { return all().slice_of(first, count); }
@@ -69,21 +73,31 @@ class shared_array {
 template <class T, class Element, flow::right_kind Grade>
 class array_right {
  public:
+  /// The type of the elements, as an array.
   using value_type = T[];
+  /// Which right it is; fork asks for it.
   static constexpr flow::right_kind right_kind = Grade;
 
+  /// How many elements there are.
   std::size_t size() const noexcept { return part_.size(); }
+  /// Whether there are none.
   bool empty() const noexcept { return size() == 0; }
+  /// The elements.
   std::span<Element> span() const noexcept { return {part_.data_, part_.size_}; }
+  /// One element. *Requires*: `i` is less than their number.
   Element& operator[](std::size_t i) const noexcept { return part_.data_[i]; }
+  /// The first one.
   Element* begin() const noexcept { return part_.data_; }
+  /// Behind the last one.
   Element* end() const noexcept { return part_.data_ + part_.size_; }
 
  protected:
   friend struct flow::key;
   template <class U>
   friend class weft::slice;
+  /// A right on a part.
   array_right(const weft::slice<T>& part) noexcept : part_(part) {}
+  /// The part.
   weft::slice<T> part_;
 };
 
@@ -92,9 +106,13 @@ class array_right {
 template <class T>
 class read<T[]> : public array_right<T, const T, flow::right_kind::read> {
  public:
+  /// The right on a part of an array.
   read(const weft::slice<T>& part) noexcept : read::array_right(part) {}
+  /// Delegates a right that includes this one.
   read(const update<T[]>& held) noexcept : read::array_right(flow::key::part(held)) {}
+  /// Delegates a right that includes this one.
   read(const weak_read<T[]>& held) noexcept : read::array_right(flow::key::part(held)) {}
+  /// Delegates a right that includes this one.
   read(const weak_update<T[]>& held) noexcept : read::array_right(flow::key::part(held)) {}
   /// The same right on a part. *Throws*: std::out_of_range.
   read slice(std::size_t first, std::size_t count) const { return read(this->part_.slice_of(first, count)); }
@@ -104,9 +122,13 @@ class read<T[]> : public array_right<T, const T, flow::right_kind::read> {
 template <class T>
 class write<T[]> : public array_right<T, T, flow::right_kind::write> {
  public:
+  /// The right on a part of an array.
   write(const weft::slice<T>& part) noexcept : write::array_right(part) {}
+  /// Delegates a right that includes this one.
   write(const update<T[]>& held) noexcept : write::array_right(flow::key::part(held)) {}
+  /// Delegates a right that includes this one.
   write(const weak_write<T[]>& held) noexcept : write::array_right(flow::key::part(held)) {}
+  /// Delegates a right that includes this one.
   write(const weak_update<T[]>& held) noexcept : write::array_right(flow::key::part(held)) {}
   /// The same right on a part. *Throws*: std::out_of_range.
   write slice(std::size_t first, std::size_t count) const {
@@ -118,7 +140,9 @@ class write<T[]> : public array_right<T, T, flow::right_kind::write> {
 template <class T>
 class update<T[]> : public array_right<T, T, flow::right_kind::update> {
  public:
+  /// The right on a part of an array.
   update(const weft::slice<T>& part) noexcept : update::array_right(part) {}
+  /// Delegates a right that includes this one.
   update(const weak_update<T[]>& held) noexcept : update::array_right(flow::key::part(held)) {}
   /// The same right on a part. *Throws*: std::out_of_range.
   update slice(std::size_t first, std::size_t count) const {
@@ -130,12 +154,19 @@ class update<T[]> : public array_right<T, T, flow::right_kind::update> {
 template <class T>
 class weak_read<T[]> {
  public:
+  /// The type of the elements, as an array.
   using value_type = T[];
+  /// Which right it is; fork asks for it.
   static constexpr flow::right_kind right_kind = flow::right_kind::read;
+  /// The right on a part of an array.
   weak_read(const weft::slice<T>& part) noexcept : part_(part) {}
+  /// Delegates a right that includes this one.
   weak_read(const read<T[]>& held) noexcept : part_(flow::key::part(held)) {}
+  /// Delegates a right that includes this one.
   weak_read(const update<T[]>& held) noexcept : part_(flow::key::part(held)) {}
+  /// Delegates a right that includes this one.
   weak_read(const weak_update<T[]>& held) noexcept : part_(flow::key::part(held)) {}
+  /// How many elements there are.
   std::size_t size() const noexcept { return part_.size(); }
   /// The same right on a part. *Throws*: std::out_of_range.
   weak_read slice(std::size_t first, std::size_t count) const {
@@ -151,12 +182,19 @@ class weak_read<T[]> {
 template <class T>
 class weak_write<T[]> {
  public:
+  /// The type of the elements, as an array.
   using value_type = T[];
+  /// Which right it is; fork asks for it.
   static constexpr flow::right_kind right_kind = flow::right_kind::write;
+  /// The right on a part of an array.
   weak_write(const weft::slice<T>& part) noexcept : part_(part) {}
+  /// Delegates a right that includes this one.
   weak_write(const write<T[]>& held) noexcept : part_(flow::key::part(held)) {}
+  /// Delegates a right that includes this one.
   weak_write(const update<T[]>& held) noexcept : part_(flow::key::part(held)) {}
+  /// Delegates a right that includes this one.
   weak_write(const weak_update<T[]>& held) noexcept : part_(flow::key::part(held)) {}
+  /// How many elements there are.
   std::size_t size() const noexcept { return part_.size(); }
   /// The same right on a part. *Throws*: std::out_of_range.
   weak_write slice(std::size_t first, std::size_t count) const {
@@ -172,10 +210,15 @@ class weak_write<T[]> {
 template <class T>
 class weak_update<T[]> {
  public:
+  /// The type of the elements, as an array.
   using value_type = T[];
+  /// Which right it is; fork asks for it.
   static constexpr flow::right_kind right_kind = flow::right_kind::update;
+  /// The right on a part of an array.
   weak_update(const weft::slice<T>& part) noexcept : part_(part) {}
+  /// Delegates a right that includes this one.
   weak_update(const update<T[]>& held) noexcept : part_(flow::key::part(held)) {}
+  /// How many elements there are.
   std::size_t size() const noexcept { return part_.size(); }
   /// The same right on a part. *Throws*: std::out_of_range.
   weak_update slice(std::size_t first, std::size_t count) const {

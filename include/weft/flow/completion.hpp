@@ -16,8 +16,10 @@ namespace weft::inline WEFT_ABI {
 /// mutable { d.complete(); });`
 class completion {
  public:
+  /// Takes over the task that `other` holds open.
   completion(completion&& other) noexcept
       : engine_(other.engine_), strand_(other.strand_), closure_(std::exchange(other.closure_, nullptr)) {}
+  /// Completes the task held so far, and takes over that of `other`.
   completion& operator=(completion&& other) noexcept {
     if (this != &other) {
       complete();
@@ -53,6 +55,7 @@ class completion {
 
 /// Opens completion for this_task.
 struct held_task {
+  /// See this_task::hold.
   static completion hold() {
     [[maybe_unused]] const sched::races::unseen library;
     sched::strand& s = sched::current();

@@ -21,22 +21,30 @@ struct loop_options {
 /// of one index, `grain` of them or fewer. *Example*: `for (const long i : part) sum += v[i];`
 template <std::integral I>
 struct indices {
-  I first, last;
+  I first;  ///< of the part
+  I last;   ///< behind it
 
+  /// Goes through the indices.
   class iterator {
    public:
+    /// At an index.
     explicit iterator(I at) noexcept : at_(at) {}
+    /// The index.
     I operator*() const noexcept { return at_; }
+    /// The next index.
     iterator& operator++() noexcept {
       ++at_;
       return *this;
     }
+    /// Whether both are at the same index.
     bool operator==(const iterator&) const noexcept = default;
 
    private:
     I at_;
   };
+  /// The first one.
   iterator begin() const noexcept { return iterator(first); }
+  /// Behind the last one.
   iterator end() const noexcept { return iterator(last); }
 };
 

@@ -42,6 +42,7 @@ class [[maybe_unused]] no_suspend {
     s.holds = held_.outer;
   }
 #else
+  /// Does nothing in this build.
   [[nodiscard]] constexpr explicit no_suspend(const char*) noexcept {}
 #endif
   no_suspend(const no_suspend&) = delete;

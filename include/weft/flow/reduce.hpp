@@ -67,13 +67,20 @@ struct contribution {
 template <class T, class Op>
 class reduce {
  public:
+  /// The type of the value.
   using value_type = T;
+  /// Which right it is; fork asks for it.
   static constexpr flow::right_kind right_kind = flow::right_kind::reduce;
 
+  /// The right on an object.
   reduce(shared<T>& x, Op op) : value_(flow::address_to_write(x)), op_(std::move(op)) {}
+  /// The right on memory of the program's own.
   reduce(const borrowed<T>& x, Op op) : value_(flow::address(x)), op_(std::move(op)) {}
+  /// Delegates a right that includes this one.
   reduce(const update<T>& held, Op op) : value_(flow::address(held)), op_(std::move(op)) {}
+  /// Delegates a right that includes this one.
   reduce(const weak_update<T>& held, Op op) : value_(flow::address(held)), op_(std::move(op)) {}
+  /// Delegates a right that includes this one.
   reduce(const weak_reduce<T, Op>& held)
       : value_(flow::address(held)), op_(flow::key::operation(held)), outer_(flow::key::outer(held)) {}
 

@@ -22,6 +22,7 @@ class shared {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>, "weft: shared<T> takes a plain object type");
 
  public:
+  /// The type of the value.
   using value_type = T;
 
   /// An object without a value; default-initialised if T is a class type. get() before a task or `value` set
@@ -109,6 +110,7 @@ class shared {
 template <class T>
 class borrowed {
  public:
+  /// The type of the value.
   using value_type = T;
 
  private:

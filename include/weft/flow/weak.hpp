@@ -14,13 +14,20 @@ namespace weft::inline WEFT_ABI {
 template <class T>
 class weak_read {
  public:
+  /// The type of the value.
   using value_type = T;
+  /// Which right it is; fork asks for it.
   static constexpr flow::right_kind right_kind = flow::right_kind::read;
 
+  /// The right on an object.
   weak_read(const shared<T>& x) noexcept : value_(flow::address_to_read(x)) {}
+  /// The right on memory of the program's own.
   weak_read(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
+  /// Delegates a right that includes this one.
   weak_read(const read<T>& held) noexcept : value_(flow::address(held)) {}
+  /// Delegates a right that includes this one.
   weak_read(const update<T>& held) noexcept : value_(flow::address(held)) {}
+  /// Delegates a right that includes this one.
   weak_read(const weak_update<T>& held) noexcept : value_(flow::address(held)) {}
 
  private:
@@ -33,13 +40,20 @@ class weak_read {
 template <class T>
 class weak_write {
  public:
+  /// The type of the value.
   using value_type = T;
+  /// Which right it is; fork asks for it.
   static constexpr flow::right_kind right_kind = flow::right_kind::write;
 
+  /// The right on an object.
   weak_write(shared<T>& x) : value_(flow::address_to_write(x)) {}
+  /// The right on memory of the program's own.
   weak_write(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
+  /// Delegates a right that includes this one.
   weak_write(const write<T>& held) noexcept : value_(flow::address(held)) {}
+  /// Delegates a right that includes this one.
   weak_write(const update<T>& held) noexcept : value_(flow::address(held)) {}
+  /// Delegates a right that includes this one.
   weak_write(const weak_update<T>& held) noexcept : value_(flow::address(held)) {}
 
  private:
@@ -52,11 +66,16 @@ class weak_write {
 template <class T>
 class weak_update {
  public:
+  /// The type of the value.
   using value_type = T;
+  /// Which right it is; fork asks for it.
   static constexpr flow::right_kind right_kind = flow::right_kind::update;
 
+  /// The right on an object.
   weak_update(shared<T>& x) : value_(flow::address_to_write(x)) {}
+  /// The right on memory of the program's own.
   weak_update(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
+  /// Delegates a right that includes this one.
   weak_update(const update<T>& held) noexcept : value_(flow::address(held)) {}
 
  private:
@@ -69,13 +88,20 @@ class weak_update {
 template <class T, class Op>
 class weak_reduce {
  public:
+  /// The type of the value.
   using value_type = T;
+  /// Which right it is; fork asks for it.
   static constexpr flow::right_kind right_kind = flow::right_kind::reduce;
 
+  /// The right on an object.
   weak_reduce(shared<T>& x, Op op) : value_(flow::address_to_write(x)), op_(std::move(op)) {}
+  /// The right on memory of the program's own.
   weak_reduce(const borrowed<T>& x, Op op) noexcept : value_(flow::address(x)), op_(std::move(op)) {}
+  /// Delegates a right that includes this one.
   weak_reduce(const update<T>& held, Op op) noexcept : value_(flow::address(held)), op_(std::move(op)) {}
+  /// Delegates a right that includes this one.
   weak_reduce(const weak_update<T>& held, Op op) noexcept : value_(flow::address(held)), op_(std::move(op)) {}
+  /// Delegates a right that includes this one.
   weak_reduce(const reduce<T, Op>& held)
       : value_(flow::address(held)), op_(flow::key::operation(held)), outer_(flow::key::outer(held)) {}
 

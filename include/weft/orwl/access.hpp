@@ -9,10 +9,14 @@ namespace weft::inline WEFT_ABI::orwl {
 /// A request that is repeated in every iteration, for the right to write (`Exclusive`) or to read.
 template <class T, bool Exclusive>
 struct recurrent_request {
+  /// The type of the value.
   using value_type = T;
+  /// Whether the task writes it.
   static constexpr bool exclusive = Exclusive;
 
+  /// The location.
   location<T>* where;
+  /// Place among the first requests for it.
   int rank;
 };
 

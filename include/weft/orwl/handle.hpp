@@ -48,6 +48,7 @@ class basic_handle {
   /// one, or while an overlay uses the location. *Suspends*: no. *Effects*: from its first request
   /// to the end of the handle, no task of the process runs inside fork (docs/explanation/ordered-locks.md).
   void request_read(location<T>& where) { post_(where, false); }
+  /// The same for an exclusive lock.
   void request_write(location<T>& where) { post_(where, true); }
   /// Whether the lock is held. *Throws*: usage_error without a request.
   bool test() {
@@ -82,6 +83,7 @@ class basic_handle {
     detail::need_granted(now_(), "is read through");
     return std::as_const(*where_).get();
   }
+  /// Delegates a right that includes this one.
   T& write() const {
     detail::need_granted(now_(), "is written through");
     if (!now_().exclusive)
@@ -126,7 +128,9 @@ class section {
       handle_.release();
   }
 
+  /// Delegates a right that includes this one.
   decltype(auto) read() const { return handle_.read(); }
+  /// Delegates a right that includes this one.
   decltype(auto) write() const { return handle_.write(); }
 
  private:

@@ -38,6 +38,7 @@ struct any_location {
 template <class T>
 class location final : public detail::any_location {
  public:
+  /// The type of the value.
   using value_type = T;
 
   /// Makes the value from the arguments.
@@ -50,6 +51,7 @@ class location final : public detail::any_location {
   /// The value. *Requires*: no task may change it meanwhile: before a run, after it, or where all handles
   /// agree.
   const T& get() const noexcept { return value_; }
+  /// The value.
   T& get() noexcept {
     mark_();
     return value_;
@@ -60,12 +62,14 @@ class location final : public detail::any_location {
     return *this;
   }
 
+  /// A copy of the location with its value; null if the type cannot be copied.
   std::unique_ptr<any_location> copy() const override {
     if constexpr (std::copy_constructible<T>)
       return std::make_unique<location>(value_);
     else
       return nullptr;
   }
+  /// Takes over the value of another location of the same type.
   void assign(const any_location& from) override {
     if constexpr (std::assignable_from<T&, const T&>) value_ = static_cast<const location&>(from).value_;
   }

@@ -82,11 +82,13 @@ class basic_overlay {
   std::size_t task(const task_options& options, F&& f, recurrent_request<T, E> first, Requests... more) {
     return task_<std::decay_t<F>>(options, std::forward<F>(f), first, more...);
   }
+  /// The same without options.
   template <class F, class T, bool E, class... Requests>
     requires(!std::is_same_v<std::remove_cvref_t<F>, task_options>)
   std::size_t task(F&& f, recurrent_request<T, E> first, Requests... more) {
     return task_<std::decay_t<F>>({}, std::forward<F>(f), first, more...);
   }
+  /// How many tasks were declared.
   std::size_t tasks() const noexcept { return tasks_.size(); }
 
   /// Posts the first requests of all tasks, in the order in which the tasks were declared. *Throws*:
@@ -105,6 +107,7 @@ class basic_overlay {
   /// usage_error if a value that has to be copied cannot be, or if it was done before; what copying throws;
   /// then only destroy it.
   void make_canonical(std::span<const int> place);
+  /// The same in the order of declaration.
   void make_canonical() { make_canonical(std::vector<int>(tasks_.size(), 0)); }
   /// Whether it has that form.
   bool is_canonical();

@@ -98,11 +98,13 @@ struct key {
 /// What a function given to append::finalise appends with.
 class append_tail {
  public:
+  /// The own appending of the program, behind all tasks.
   explicit append_tail(stream::stream_state& of) noexcept : of_(&of) {}
   /// Bytes of the stream before this place, those written by this function included.
   std::uint64_t position() const noexcept { return of_->known(); }
   /// Appends bytes. *Throws*: std::bad_alloc; what placing bytes has met.
   void write(std::span<const std::byte> bytes) { of_->append_known(bytes.data(), bytes.size()); }
+  /// Delegates a right that includes this one.
   void write(std::string_view text) { of_->append_known(text.data(), text.size()); }
 
  private:
@@ -121,6 +123,7 @@ class append {
   /// the stream was destroyed; std::bad_alloc. *Suspends*: if the sink is behind. *Cost*: that of the copy;
   /// no atomic operation but loads and stores, and a call of the layout for every full buffer.
   void write(std::span<const std::byte> bytes) const { write_(bytes.data(), bytes.size()); }
+  /// Delegates a right that includes this one.
   void write(std::string_view text) const { write_(text.data(), text.size()); }
   /// The same as an output stream, which belongs to the task: it begins without any format flags set, and
   /// throws what write() throws.
@@ -152,7 +155,9 @@ class append {
       append_tail tail(*of);
       self.f_(tail);
     }
+    /// Destroys a hook that was not called.
     struct destroyer {
+      /// Destroys it.
       void operator()(F* f) const noexcept { std::destroy_at(f); }
     };
     union {

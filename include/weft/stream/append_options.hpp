@@ -19,6 +19,7 @@ enum class append_layout : unsigned char { plain, segmented };
 
 /// What may be said of an append_file, or (memory, buffer, scratch) of an append_sink.
 struct append_options {
+  /// plain: the file as it is. segmented: one data file per worker and an index.
   append_layout layout = append_layout::plain;
   bool overwrite = false;  ///< an existing file may be replaced, when the stream is closed
   bool readable = false;   ///< tasks may read what was appended before them (weft::read(stream))

@@ -11,6 +11,7 @@ namespace weft::inline WEFT_ABI {
 /// *Thread safety*: for the thread or task that made it; it is handed to tasks as the right to append.
 class append_stream {
  public:
+  /// Takes over the stream.
   append_stream(append_stream&& other) noexcept
       : state_(std::exchange(other.state_, nullptr)), seat_(std::move(other.seat_)) {}
   append_stream& operator=(append_stream&&) = delete;
@@ -25,7 +26,9 @@ class append_stream {
   /// Appends outside tasks, or in the task that made the stream: behind all that was forked or run before.
   /// *Throws*, *Suspends*: as append::write.
   void write(std::span<const std::byte> bytes) { seat_->write(bytes.data(), bytes.size()); }
+  /// Delegates a right that includes this one.
   void write(std::string_view text) { seat_->write(text.data(), text.size()); }
+  /// An std::ostream whose text is appended.
   std::ostream& stream() { return seat_->text(); }
 
   /// Places everything and ends the stream; does nothing the second time. *Requires*: all tasks that append
@@ -39,6 +42,7 @@ class append_stream {
   std::uint64_t spilled() const noexcept { return state_->spilled(); }
 
  protected:
+  /// Opens a stream over a layout. *Throws*: as that.
   append_stream(std::string name, std::unique_ptr<stream::stream_layout> layout, const append_options& o,
                 std::string scratch)
       : state_(new stream::stream_state(std::move(name), std::move(layout), o.buffer, o.memory,
@@ -50,6 +54,7 @@ class append_stream {
       throw;
     }
   }
+  /// The shared state, for rights.
   const stream::stream_state& stream_state() const noexcept { return *state_; }
 
  private:

@@ -87,6 +87,7 @@ class stream_reader {
  public:
   /// The bytes before the task.
   std::uint64_t size() const noexcept { return seat_->of().end; }
+  /// Where the next byte comes from, in bytes from the beginning.
   std::uint64_t position() const noexcept { return seat_->position(); }
   /// Reads on from the position. *Returns*: the bytes read: fewer than asked for only at the end.
   std::size_t read(std::span<std::byte> to) const {
@@ -120,8 +121,10 @@ class stream_reader {
 template <>
 class read<append_stream> {
  public:
+  /// The right to read a stream up to the place of the task.
   read(const append_stream& s, file_pointer p = file_pointer::local) noexcept
       : from_(&stream::key::seat_of(s)), pointer_(p) {}
+  /// Delegates a right that includes this one.
   read(const append& held, file_pointer p = file_pointer::local) noexcept
       : from_(&stream::key::seat_of(held)), pointer_(p) {}
 
@@ -130,9 +133,11 @@ class read<append_stream> {
   const stream::append_context* from_;
   file_pointer pointer_;
 };
+/// Refused: what went into a sink cannot be read.
 template <>
 class read<append_sink> {
  public:
+  /// Refused at compile time: what went into a sink cannot be read.
   template <class Sink>
   explicit read(const Sink&, file_pointer = file_pointer::local) {
     static_assert(flow::never<Sink>, "weft: what has gone into a sink cannot be read; use an append_file");

@@ -35,7 +35,9 @@ inline constexpr int native_lanes = 16 / sizeof(T);
 /// neighbour.
 template <int Lanes>
 struct skewed_shape {
+  /// Rows of the grid, without its border.
   std::size_t rows;
+  /// Columns of the grid, without its border.
   std::size_t columns;
 
   /// Strips of inner rows; the border rows lie in strips before and behind.
@@ -44,6 +46,7 @@ struct skewed_shape {
   std::size_t last() const noexcept { return columns + Lanes - 1; }
   /// Vectors of one strip in memory: also those that neighbours look at, before and behind.
   std::size_t length() const noexcept { return columns + 4 * Lanes + 2; }
+  /// How many vectors the grid takes.
   std::size_t vectors() const noexcept { return length() * (strips() + 2); }
   /// The place of a position of a strip; strip 0 holds the northern border row in its last lane.
   std::size_t place(std::size_t strip, std::ptrdiff_t position) const noexcept {
@@ -78,23 +81,33 @@ inline aligned_memory zeroed(std::size_t bytes) {
 template <class T, std::size_t Fields, int Lanes = native_lanes<T>>
 class skewed_grid {
  public:
+  /// The type of the value.
   using value_type = T;
+  /// The type of a vector of values.
   using vector_type = vector<T, Lanes>;
   /// The coefficients of the points of a vector.
   struct coefficients {
+    /// One vector for each field.
     vector_type of[Fields];
+    /// One element. *Requires*: `i` is less than their number.
     const vector_type& operator[](std::size_t i) const noexcept { return of[i]; }
   };
+  /// How many values a vector has.
   static constexpr int lanes = Lanes;
 
+  /// A grid of zeros. *Throws*: std::bad_alloc.
   skewed_grid(std::size_t rows, std::size_t columns)
       : shape_{rows, columns},
         values_(detail::zeroed(shape_.vectors() * sizeof(vector_type))),
         fields_(detail::zeroed(shape_.vectors() * sizeof(coefficients))) {}
 
+  /// Its shape.
   const skewed_shape<Lanes>& shape() const noexcept { return shape_; }
+  /// All values, in the skewed layout.
   vector_type* values() noexcept { return static_cast<vector_type*>(values_.get()); }
+  /// All values, in the skewed layout.
   const vector_type* values() const noexcept { return static_cast<const vector_type*>(values_.get()); }
+  /// The coefficients, in the same layout.
   const coefficients* fields() const noexcept { return static_cast<const coefficients*>(fields_.get()); }
 
   /// The value, or a coefficient, of a point; row 0 and rows() + 1 are border, as are the columns.
@@ -102,10 +115,12 @@ class skewed_grid {
     const auto [v, lane] = shape_.at(row, column);
     return values()[v][lane];
   }
+  /// Sets one value.
   void set(std::size_t row, std::size_t column, T value) noexcept {
     const auto [v, lane] = shape_.at(row, column);
     values()[v][lane] = value;
   }
+  /// Sets one coefficient.
   void set_field(std::size_t field, std::size_t row, std::size_t column, T value) noexcept {
     const auto [v, lane] = shape_.at(row, column);
     static_cast<coefficients*>(fields_.get())[v].of[field][lane] = value;

@@ -12,7 +12,9 @@ namespace weft::inline WEFT_ABI::wavefront {
 /// How sweeps are cut into tiles. The first two are the extents of a tile: of the strips and sweeps that pass
 /// through memory together, and of the columns.
 struct sweep_options {
+  /// Diagonals of strips in one tile.
   std::size_t diagonals = 32;
+  /// Positions of a strip in one tile.
   std::size_t positions = 64;
   std::size_t chained = 16;  ///< sweeps that are chained; more are done in several passes
 };
