@@ -1223,7 +1223,7 @@ TEST_CASE("a rest becomes longer, never shorter, until it is ended") {
   using clock = weft::sched::deadline::clock;
   execution e;
   const weft::sched::frame& level = *e.top;
-  weft::sched::rest& r = e.cooldown;
+  weft::sched::steal_cooldown& r = e.cooldown;
   const auto far = clock::now() + std::chrono::hours(2), near = clock::now() + std::chrono::hours(1);
   r.begin(level, far);
   r.begin(level, near);
@@ -1273,7 +1273,7 @@ TEST_CASE("a graph may begin behind what an earlier one has ended") {
 TEST_CASE("a rest grows from time to time, until a theft was worth it") {
   using weft::sched::first_rest;
   using clock = weft::sched::deadline::clock;
-  weft::sched::rest r;
+  weft::sched::steal_cooldown r;
   const weft::sched::frame below, other;
   CHECK_FALSE(r.any());
   CHECK_FALSE(r.covers(below));
