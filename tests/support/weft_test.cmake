@@ -5,6 +5,7 @@
 #   NAME <name>        of the ctest; the executable's target is weft_test_<name>
 #   SOURCES <file>...  relative to the calling folder
 #   LABELS <label>...  default: the folder's name, and `unit` if that is a room of the library
+#   ALSO <room>...     labels besides: other rooms in which it notices a change
 #   TIMEOUT <seconds>  default 60; multiplied by WEFT_TEST_TIMEOUT_FACTOR
 #   LIBRARIES, DEFINITIONS, OPTIONS  more to link, to define, to pass to the compiler
 #   ENVIRONMENT <NAME=value>...
@@ -17,7 +18,7 @@ option(WEFT_TEST_COMPILED "Tests find in compiled libraries, one for each set of
 set(WEFT_TEST_UNIT_OPTIONS "" CACHE STRING "Compiler options of the tests labelled unit or fault, before their own")
 set(weft_test_switches SERIAL FAILS PLAIN ALONE)
 set(weft_test_values NAME TIMEOUT EXPECT)
-set(weft_test_lists SOURCES LABELS LIBRARIES DEFINITIONS OPTIONS ENVIRONMENT ARGUMENTS)
+set(weft_test_lists SOURCES LABELS ALSO LIBRARIES DEFINITIONS OPTIONS ENVIRONMENT ARGUMENTS)
 
 # weft_test(NAME <name> SOURCES <file>... [common]): a Catch2 executable, run as one ctest.
 function(weft_test)
@@ -56,6 +57,7 @@ macro(weft_test_executable base)
       list(PREPEND arg_LABELS unit)
     endif()
   endif()
+  list(APPEND arg_LABELS ${arg_ALSO})
   string(MAKE_C_IDENTIFIER "weft_test_${arg_NAME}" target)
   add_executable("${target}" ${arg_SOURCES})
   target_link_libraries("${target}" PRIVATE "${base}" ${arg_LIBRARIES})
