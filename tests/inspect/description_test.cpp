@@ -4,6 +4,8 @@
 #include "support/child.hpp"
 #include "support/environment.hpp"
 
+#include <weft/inspect/detail/description.hpp>
+
 #include <array>
 #include <cstdio>
 #include <functional>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/blocking/helper_team.hpp>
+#include <weft/task/run_state.hpp>
 
 #include <concepts>
 
