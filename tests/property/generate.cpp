@@ -182,7 +182,7 @@ class maker {
       if (!choose(c, s, inner, preferred)) continue;
       --budget_;
       c.id = tasks_++;
-      if (dice_.percent(25)) {
+      if (may_have_options(kinds) && dice_.percent(25)) {
         c.options = true;
         c.priority = dice_.below(5) - 2;
         c.local = dice_.percent(30);

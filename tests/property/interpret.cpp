@@ -13,6 +13,7 @@ namespace property {
 walk::walk(program& p, bool repair, planted fault) : repair_(repair), fault_(fault) {
   cells_.resize(static_cast<std::size_t>(p.cells));
   out_.tasks.assign(static_cast<std::size_t>(p.tasks), runs{});
+  called_.assign(static_cast<std::size_t>(p.tasks), false);
   scope names;
   int n = 0;
   for (const object& o : p.objects) {
@@ -35,8 +36,12 @@ walk::walk(program& p, bool repair, planted fault) : repair_(repair), fault_(fau
 std::uint64_t walk::call(task& t, scope names) {
   body b{t, std::move(names), thrown_, {}, mix(0, static_cast<std::uint64_t>(t.id))};
   runs& r = out_.tasks[static_cast<std::size_t>(t.id)];
+  const bool first = !called_[static_cast<std::size_t>(t.id)];
+  called_[static_cast<std::size_t>(t.id)] = true;
+  const bool never = b.late && barred(b);
+  out_.barred += never;
   r.least += !b.late;
-  r.most += !b.late || !barred(b);
+  r.most += !never;
   bool ended = false;
   for (auto s = t.steps.begin(); s != t.steps.end() && !ended;) {
     if (!legal(b, *s)) {
@@ -46,10 +51,11 @@ std::uint64_t walk::call(task& t, scope names) {
       continue;
     }
     ended = !perform(b, *s++);
-    if (!ended || !repair_ || s == t.steps.end()) continue;
+    if (!ended || !repair_ || !first || s == t.steps.end()) continue;
     t.steps.erase(s, t.steps.end());
     changed_ = true;
   }
+  left_ = ended || b.failed;
   if (ended) ended_.insert(t.id);
   if (!ended_.contains(t.id)) complete(b);
   if (thrown_ && !b.late)
@@ -105,12 +111,12 @@ bool walk::perform(body& b, step& s) {
     case action::sync:
     case action::sync_in_handler:
       b.pending.clear();
-      if (thrown_ && !b.late) return false;
+      if (b.failed) return false;
       if (s.what == action::sync_in_handler) b.acc = mix(b.acc, s.constant);
       break;
     case action::catching_sync:
       b.pending.clear();
-      if (!thrown_ || b.late) break;
+      if (!std::exchange(b.failed, false) || b.late) break;
       b.acc = mix(b.acc, out_.exception);
       thrown_ = false;
       ++out_.caught;
@@ -145,12 +151,16 @@ void walk::fork(body& b, task& c) {
     }
   const scope given = names;
   std::uint64_t result = 0;
-  for (int i = 0; i < std::max(c.times, 1); ++i) result = call(c, names);
+  for (int i = 0; i < std::max(c.times, 1); ++i) {
+    result = call(c, names);
+    b.failed = b.failed || left_;
+  }
+  const bool sure = b.sure();
   for (const auto& [name, h] : given) {
     b.pending.push_back({h.begin, h.begin + h.count, h.right == grade::read});
     if ((late || (thrown_ && c.times != 0)) && h.right != grade::read) forget(h.begin, h.count);
     for (int i = h.begin; i < h.begin + h.count && h.right == grade::write; ++i) {
-      at(i).filled = true;                    // what comes later may count on it
+      at(i).filled = sure || at(i).safe;      // what comes later may count on it
       if (late && !h.weak) broken_.erase(i);  // its readers wait for this version only
     }
   }
@@ -158,7 +168,12 @@ void walk::fork(body& b, task& c) {
   const grade g = c.gives == outcome::object ? grade::owned : grade::result;
   b.names[c.result] = {g, -1, false, false, false, c.result_cell, 1};
   b.pending.push_back({c.result_cell, c.result_cell + 1, false});
-  at(c.result_cell) = {{result, !thrown_}, true, !thrown_};
+  at(c.result_cell) = {{result, !thrown_}, sure, !thrown_};
+}
+
+bool walk::body::sure() const {
+  const auto waits_for_nothing = [](const auto& named) { return named.second.weak; };
+  return !late || (!failed && std::none_of(names.begin(), names.end(), waits_for_nothing));
 }
 
 /// It reads what the thrower should have written, so it cannot have started.

@@ -16,12 +16,13 @@ void walk::complete(body& b) {
       if (h.right != grade::write || h.weak) continue;
       bool missing = false;
       for (int i = h.begin; i < h.begin + h.count; ++i) missing = missing || !at(i).filled;
-      if (!missing) continue;
-      if (!repair_) throw std::logic_error("a task of a generated program does not write");
       step set(action::set, g.name, static_cast<std::uint64_t>(b.t.id) + 1);
+      // Children may still be at work on a part of an array, or may have been dropped.
+      const bool at_end = legal(b, set);
+      if (!missing || (!at_end && !b.sure())) continue;
+      if (!repair_) throw std::logic_error("a task of a generated program does not write");
       perform(b, set);
-      // At the end, children may still be at work on a part of an array.
-      b.t.steps.insert(h.array ? b.t.steps.begin() : b.t.steps.end(), std::move(set));
+      b.t.steps.insert(at_end ? b.t.steps.end() : b.t.steps.begin(), std::move(set));
       changed_ = true;
     }
 }

@@ -116,13 +116,6 @@ int shape_of(const std::vector<kind>& kinds) {
   return found == shape_kinds().end() ? -1 : static_cast<int>(found - shape_kinds().begin());
 }
 
-bool classical(const std::vector<kind>& kinds) {
-  return std::all_of(kinds.begin(), kinds.end(), [](kind k) {
-    const properties& p = of(k);
-    return !p.weak && !p.list && !p.array && p.right != grade::commute && p.right != grade::reduce;
-  });
-}
-
 std::size_t size(const program& p) { return weight(p.root); }
 
 std::string print(const program& p) {

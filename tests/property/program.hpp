@@ -144,7 +144,20 @@ const std::vector<std::vector<kind>>& shape_kinds();
 /// *Returns*: the number of the shape with these kinds, -1 if there is none.
 int shape_of(const std::vector<kind>& kinds);
 /// Whether all of them are read, write and update of whole objects.
-bool classical(const std::vector<kind>& kinds);
+template <class Kinds>
+constexpr bool classical(const Kinds& kinds) {
+  for (const kind k : kinds)
+    if (of(k).weak || of(k).list || of(k).array || of(k).operation >= 0 || of(k).right == grade::commute)
+      return false;
+  return true;
+}
+
+/// Whether the runner can launch a task of these rights with options. What it cannot launch need not be
+/// compiled.
+template <class Kinds>
+constexpr bool may_have_options(const Kinds& kinds) {
+  return std::size(kinds) <= 1 || !classical(kinds);
+}
 
 /// Whether the runner can launch a task of these rights that returns a value.
 template <class Kinds>

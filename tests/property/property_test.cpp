@@ -114,10 +114,8 @@ TEST_CASE("generated programs are legal, varied, and the same for the same seed"
     REQUIRE_NOTHROW(e = interpret(p));  // it throws if a step is not legal
     threw += e.exception != 0;
     caught += static_cast<std::uint64_t>(e.caught);
-    for (const runs r : e.tasks) {
-      tasks += static_cast<std::uint64_t>(r.least);
-      never += r.most == 0;
-    }
+    never += static_cast<std::uint64_t>(e.barred);
+    for (const runs r : e.tasks) tasks += static_cast<std::uint64_t>(r.least);
     for (const cell& c : e.objects) ++(c.known ? known : unknown);
   }
   std::printf(

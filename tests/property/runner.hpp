@@ -78,9 +78,12 @@ struct launcher<V, shape<K...>> {
       if (c.times != 0)
         return weft::fork_for({.name = options.name, .priority = options.priority}, 0, c.times, iterate, m,
                               &c, token, std::move(arguments)...);
-    if constexpr (sizeof...(K) <= 1)
+    if constexpr (sizeof...(K) <= 1 || !may_have_options(kinds))
       if (!c.options) return weft::fork(work, m, &c, token, std::move(arguments)...);
-    weft::fork(options, work, m, &c, token, std::move(arguments)...);
+    if constexpr (may_have_options(kinds))
+      weft::fork(options, work, m, &c, token, std::move(arguments)...);
+    else
+      std::abort();  // the generator makes no such program
   }
 };
 

@@ -40,6 +40,9 @@ class walk {
     bool late;                     // an exception of an earlier task was on its way up when the body began
     std::vector<range> pending{};  // what children were given since the last sync
     std::uint64_t acc;
+    bool failed = false;  // an exception of a child waits for the next sync
+    /// Whether the children that it forks run if it does.
+    bool sure() const;
   };
 
   struct place : cell {
@@ -71,7 +74,9 @@ class walk {
   bool repair_;
   planted fault_;
   bool changed_ = false;
-  bool thrown_ = false;  // an exception is on its way up
+  std::vector<bool> called_{};  // by id of the task
+  bool left_ = false;           // the last call ended with an exception
+  bool thrown_ = false;         // an exception is on its way up
   std::vector<place> cells_{};
   std::set<int> broken_{};  // cells that the thrower held for writing: their readers cannot start
   std::set<int> ended_{};   // tasks that an exception has left in one of their calls
