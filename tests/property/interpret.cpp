@@ -67,7 +67,7 @@ std::uint64_t walk::call(task& t, scope names) {
 
 /// *Returns*: false if the body ends here.
 bool walk::perform(body& b, step& s) {
-  const bool sure = !thrown_;
+  const bool sure = !thrown_, runs_on = !b.late;  // up to its next sync, whatever children throw
   const auto h = b.names.find(s.name);
   const int begin = h != b.names.end() ? h->second.begin : 0;
   const int count = h != b.names.end() ? h->second.count : 0;
@@ -77,12 +77,13 @@ bool walk::perform(body& b, step& s) {
       break;
     case action::set:
       for (int i = 0; i < count; ++i)
-        put(begin + i, mix(b.acc, s.constant + static_cast<std::uint64_t>(i)), sure);
+        put(begin + i, mix(b.acc, s.constant + static_cast<std::uint64_t>(i)), runs_on);
       break;
     case action::mod:
       for (int i = begin; i < begin + count; ++i) {
         const bool wrong = fault_ == planted::value && s.constant % 3 == 0;
-        put(i, mix(at(i).value, b.acc ^ (s.constant + static_cast<std::uint64_t>(i - begin)) ^ wrong), sure);
+        put(i, mix(at(i).value, b.acc ^ (s.constant + static_cast<std::uint64_t>(i - begin)) ^ wrong),
+            runs_on);
         b.acc = mix(b.acc, at(i).value);
       }
       break;
@@ -119,6 +120,7 @@ bool walk::perform(body& b, step& s) {
       if (!std::exchange(b.failed, false) || b.late) break;
       b.acc = mix(b.acc, out_.exception);
       thrown_ = false;
+      for (place& c : cells_) c.filled = c.filled && c.safe;
       ++out_.caught;
       break;
     case action::fail:
@@ -187,7 +189,7 @@ bool walk::barred(const body& b) const {
 }
 
 void walk::put(int i, std::uint64_t value, bool known) {
-  at(i) = {{value, known}, true, at(i).safe || !thrown_};
+  at(i) = {{value, known}, true, at(i).safe || known};
 }
 
 expectation interpret(const program& p, planted fault) {

@@ -50,7 +50,7 @@ bool walk::legal(const body& b, step& s) {
     if (meet(r, all) && !(reads && r.reads)) return false;
   if (reads || s.what == action::mod || s.what == action::add)
     for (int i = h.begin; i < h.begin + h.count; ++i)
-      if (!at(i).filled || !(at(i).known || thrown_)) return false;
+      if (!at(i).filled || !(at(i).known || b.late)) return false;
   switch (s.what) {
     case action::get:
       return h.right != grade::commute && h.right != grade::reduce;
