@@ -33,11 +33,11 @@ class maker {
 
   program make() {
     program p;
-    classical_ = dice_.percent(45);  // fewer kinds of rights, and for that deeper trees
+    classical_ = dice_.percent(35);  // fewer kinds of rights, and for that deeper trees
     for (std::size_t i = 0; i < shape_kinds().size(); ++i)
       if (!classical_ || classical(shape_kinds()[i])) shapes_.push_back(static_cast<int>(i));
     fails_ = dice_.percent(30);
-    budget_ = classical_ ? 4 + dice_.below(60) : 6 + dice_.below(50);
+    budget_ = 4 + dice_.below(52);
     spins_ = dice_.percent(60) ? 12 : 3;
     depth_ = classical_ ? 6 : 4;
     scope s;
@@ -77,7 +77,7 @@ class maker {
         fork(t, s, depth);
       else if (roll < 50 && !classical_)
         burst(t, s, depth);
-      else if (roll < 53)
+      else if (roll >= 50 && roll < 53)
         repeat(t, s, depth);
       else if (roll < 67 && !s.empty())
         touch(t, s[static_cast<std::size_t>(dice_.below(static_cast<int>(s.size())))]);
