@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// How the random programs of both tests are run: block by block under changing options, and one of them
-// again.
+// How random programs are run: block by block under changing options, and one of them again.
 #pragma once
 
 #include "check.hpp"
@@ -35,10 +34,11 @@ inline std::uint64_t programs(unsigned usual) {
 }
 
 /// Options of one batch. Every count of workers gets every combination in the long run.
-inline setup options_for(std::uint64_t seed, const setup& usual) {
+inline setup options_for(std::uint64_t seed, unsigned workers) {
   weft_test::random dice(seed);
   static constexpr unsigned spins[] = {0, 20, 100};
-  setup how = usual;
+  setup how;
+  how.workers = workers;
   how.inlining = !dice.one_in(4);
   how.surplus = static_cast<unsigned>(dice.below(9));
   if (dice.one_in(4)) how.cap = static_cast<unsigned>(1 + dice.below(12));
@@ -70,17 +70,14 @@ struct result {
 };
 
 /// Runs the programs of `count` seeds from `first` on, each with every number of workers, until one fails.
-/// `run` does it with one, on the runtime that it is given, and returns a report if it fails. `salt`: other
-/// options with each, up to 63.
+/// `run` does it with one, on the runtime that it is given, and returns a report if it fails.
 template <class Run>
-void run_block(std::uint64_t first, std::uint64_t count, unsigned salt, result& r, Run&& run,
-               setup usual = {}) {
+void run_block(std::uint64_t first, std::uint64_t count, result& r, Run&& run) {
   constexpr std::uint64_t per_runtime = 20;
   last_words words;
   for (std::uint64_t batch = 0; batch < count; batch += per_runtime)
     for (const unsigned workers : {1u, 2u, 3u, 4u, 8u, 16u}) {
-      usual.workers = workers;
-      setup how = options_for((first + batch) * 64 + workers + salt, usual);
+      setup how = options_for((first + batch) * 64 + workers, workers);
       weft::runtime rt(how.options());
       for (std::uint64_t i = batch; i < std::min(count, batch + per_runtime); ++i) {
         how.seed = first + i;
@@ -96,23 +93,24 @@ void run_block(std::uint64_t first, std::uint64_t count, unsigned salt, result& 
 /// The same with a number of seeds, `usual_count` of them in a run that is not long: half are always the
 /// same, the others are those of this run. Fails the test case with the first report.
 template <class Run>
-void run_all(unsigned usual_count, unsigned salt, result& r, Run&& run, const setup& usual = {}) {
+void run_all(unsigned usual_count, result& r, Run&& run) {
   const std::uint64_t all = programs(usual_count);
-  run_block(1, all / 2, salt, r, run, usual);
-  if (r.failure.empty()) run_block(weft_test::seed(), all - all / 2, salt, r, run, usual);
+  run_block(1, all / 2, r, run);
+  if (r.failure.empty()) run_block(weft_test::seed(), all - all / 2, r, run);
   if (!r.failure.empty()) fail_with(r.failure);
 }
 
 /// What the printed command runs: one seed, many times, with the options of the failure.
 template <class Run>
-void repeat_one(Run&& run, setup how = {}) {
+void repeat_one(Run&& run) {
+  setup how;
   how.seed = number("WEFT_TEST_ONLY", weft_test::seed());
   how.workers = static_cast<unsigned>(number("WEFT_TEST_WORKERS", 2));
   how.inlining = number("WEFT_TEST_INLINING", 1) != 0;
   how.surplus = static_cast<unsigned>(number("WEFT_TEST_SURPLUS", 4));
   how.cap = static_cast<unsigned>(number("WEFT_TEST_CAP", 1u << 14));
   how.spin = static_cast<unsigned>(number("WEFT_TEST_SPIN", 100));
-  how.planted = number("WEFT_TEST_PLANT", 0) != 0;
+  how.fault = static_cast<planted>(number("WEFT_TEST_PLANT", 0));
   const std::uint64_t times = number("WEFT_TEST_REPEAT", 1000);
   last_words words;
   weft::runtime rt(how.options());

@@ -26,6 +26,20 @@ std::string own_path() {
   return n > 0 ? path : "property";
 }
 
+std::string wrong_runs(const expectation& want, const observation& got) {
+  for (std::size_t i = 0; i < want.tasks.size(); ++i) {
+    const int n = got.ran[i];
+    const runs may = want.tasks[i];
+    if (may.least <= n && n <= may.most) continue;
+    std::ostringstream out;
+    out << "task " << i << " ran " << n << " times, it should have run " << may.least;
+    if (may.most != may.least) out << " to " << may.most;
+    out << " times";
+    return out.str();
+  }
+  return {};
+}
+
 std::string compare(const program& p, const expectation& want, const observation& got) {
   std::ostringstream out;
   out << std::hex;
@@ -36,21 +50,27 @@ std::string compare(const program& p, const expectation& want, const observation
   else if (want.exception == 0 && got.value != want.value)
     out << "run returned 0x" << got.value << ", serially 0x" << want.value;
   if (!out.str().empty()) return out.str();
-  for (std::size_t i = 0; i < p.objects.size(); ++i)
-    if (want.objects[i].known && got.objects[i].value != want.objects[i].value) {
-      out << 'x' << i << " is 0x" << got.objects[i].value << ", serially 0x" << want.objects[i].value;
+  std::size_t at = 0;
+  for (std::size_t o = 0; o < p.objects.size(); ++o)
+    for (int i = 0; i < p.objects[o].size; ++i, ++at) {
+      if (!want.objects[at].known || got.objects[at].value == want.objects[at].value) continue;
+      out << 'x' << o << '[' << std::dec << i << std::hex << "] is 0x" << got.objects[at].value
+          << ", serially 0x" << want.objects[at].value;
       return out.str();
     }
   if (const std::string wrong = wrong_runs(want, got); !wrong.empty()) return wrong;
+  if (got.intruders != 0) return "two tasks commuted at once";
   if (got.wrong_tokens != 0) return "a task did not get the argument it was forked with";
   if (got.wrong_names != 0) return "a task did not see the name it was forked with";
   return {};
 }
 
-std::string once(weft::runtime& rt, const program& p, const expectation& want, const setup& how, bool alone) {
+std::string once(weft::runtime& rt, const program& p, const expectation& want, const setup& how, bool alone,
+                 std::uint64_t* together) {
   const long before = counted::live(), corrupt = counted::corrupt();
-  std::string text =
-      compare(p, want, how.seed % 2 == 0 ? execute_plain(rt, p, want) : execute_counted(rt, p, want));
+  const observation got = how.seed % 2 == 0 ? execute_plain(rt, p, want) : execute_counted(rt, p, want);
+  if (together != nullptr) *together += got.together;
+  std::string text = compare(p, want, got);
   if (!text.empty() || !alone) return text;
   if (counted::live() != before)
     return std::to_string(counted::live() - before) + " instances of values or exceptions are left";
@@ -98,20 +118,6 @@ void set_clock(unsigned seconds) {
 
 }  // namespace
 
-std::string wrong_runs(const expectation& want, const observation& got) {
-  for (std::size_t i = 0; i < want.tasks.size(); ++i) {
-    const int n = got.ran[i];
-    const runs may = want.tasks[i];
-    if (may.least <= n && n <= may.most) continue;
-    std::ostringstream out;
-    out << "task " << i << " ran " << n << " times, it should have run " << may.least;
-    if (may.most != may.least) out << " to " << may.most;
-    out << " times";
-    return out.str();
-  }
-  return {};
-}
-
 weft::runtime_options setup::options() const {
   weft::runtime_options o;
   o.workers = workers;
@@ -126,26 +132,39 @@ std::string setup::command() const {
   std::ostringstream out;
   out << "WEFT_TEST_ONLY=" << seed << " WEFT_TEST_WORKERS=" << workers << " WEFT_TEST_INLINING=" << inlining
       << " WEFT_TEST_SURPLUS=" << surplus << " WEFT_TEST_CAP=" << cap << " WEFT_TEST_SPIN=" << spin
-      << (planted ? " WEFT_TEST_PLANT=1" : "") << " '" << own_path() << "' '" << test << "'";
+      << " WEFT_TEST_PLANT=" << static_cast<int>(fault) << " '" << own_path() << "' 'one program'";
   return out.str();
 }
 
-std::string difference(weft::runtime& rt, const program& p, const setup& how, bool alone) {
-  return once(rt, p, interpret(p, how.planted), how, alone);
+std::string difference(weft::runtime& rt, const program& p, const setup& how, bool alone,
+                       std::uint64_t* together) {
+  return once(rt, p, interpret(p, how.fault), how, alone, together);
 }
 
 std::string explain(weft::runtime& rt, const program& p, const setup& how, const std::string& first) {
-  return explain_by(p, how, first,
-                    [&](const program& q, const expectation& want) { return once(rt, q, want, how, true); });
-}
-
-std::string report(const setup& how, const shrunk& what) {
+  std::string last = first;
+  int tries = 1;
+  const auto fails = [&](const program& q) {
+    last_words::give_time();
+    const expectation want = interpret(q, how.fault);
+    for (int i = 0; i < tries; ++i) {
+      const std::string text = once(rt, q, want, how, true, nullptr);
+      if (text.empty()) continue;
+      last = text;
+      return true;
+    }
+    return false;
+  };
+  int again = 0, rounds = 0;  // how often it fails says how often to try a smaller one
+  for (; rounds < 40; ++rounds) again += fails(p);
+  tries = again == 0 ? 200 : 1 + 4 * rounds / again;
+  const program small = shrink(p, fails, std::chrono::seconds(20));
   std::ostringstream out;
-  out << what.first << "\nseed " << how.seed << ", " << how.workers << " workers, inlining " << how.inlining
+  out << first << "\nseed " << how.seed << ", " << how.workers << " workers, inlining " << how.inlining
       << ", surplus " << how.surplus << ", cap " << how.cap << ", spin " << how.spin << ", values "
-      << (how.seed % 2 == 0 ? "plain" : "counted") << "\nshrunk from size " << what.size_before << " to "
-      << what.size << ", where " << what.last << ":\n"
-      << what.text << "to repeat it:\n  " << how.command() << '\n';
+      << (how.seed % 2 == 0 ? "plain" : "counted") << "\nshrunk from size " << size(p) << " to "
+      << size(small) << ", where " << last << ":\n"
+      << print(small) << "to repeat it:\n  " << how.command() << '\n';
   return out.str();
 }
 

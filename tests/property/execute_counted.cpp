@@ -10,9 +10,16 @@ observation execute_counted(weft::runtime& rt, const program& p, const expectati
 
 std::vector<usage> launches() {
   std::vector<usage> out;
-  for (std::size_t i = 0; i < pattern_uses.size(); ++i)
-    out.push_back({i < pattern_names.size() ? pattern_names[i] : "slot",
-                   pattern_uses[i].load(std::memory_order_relaxed)});
+  const auto add = [&out](const std::string& name) {
+    out.push_back({name, uses[out.size()].load(std::memory_order_relaxed)});  // read at the end
+  };
+  for (const std::vector<kind>& kinds : shape_kinds()) {
+    std::string name = "shape (";
+    for (const kind k : kinds) name += std::string(of(k).text) + ", ";
+    add(name + ")");
+  }
+  add("result in memory");
+  add("result returned");
   return out;
 }
 

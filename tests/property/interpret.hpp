@@ -12,9 +12,7 @@ namespace property {
 /// How often a task may run.
 struct runs {
   int least = 0, most = 0;
-  bool operator==(const runs&) const = default;
 };
-inline constexpr runs runs_once{1, 1}, runs_at_most_once{0, 1}, runs_never{};
 
 struct cell {
   std::uint64_t value = 0;
@@ -23,15 +21,20 @@ struct cell {
 
 /// What a correct run shows.
 struct expectation {
-  std::vector<cell> objects{};  // by name
+  std::vector<cell> objects{};  // the cells of the whole program's objects, one after the other
   std::vector<runs> tasks{};    // by id
   std::uint64_t exception = 0;  // constant of the exception that leaves run, 0 if none does
   std::uint64_t value = 0;      // accumulator of the root if no exception leaves it
+  int barred = 0;               // tasks that an exception keeps from running
   int caught = 0;               // exceptions that a catching sync stopped
 };
 
+/// How to make the oracle wrong.
+enum class planted : unsigned char { nothing, value, order_of_contributions };
+
 /// Serial elision: a fork is a call. A task throws into its parent, whose body goes on to its next sync; what
-/// happens in between is marked unknown, because it may or may not happen. `planted` makes the oracle wrong.
-expectation interpret(const program& p, bool planted = false);
+/// happens in between is marked unknown, because it may or may not happen.
+/// *Throws*: std::logic_error if a step is not legal.
+expectation interpret(const program& p, planted fault = planted::nothing);
 
 }  // namespace property

@@ -1,103 +1,139 @@
 // SPDX-License-Identifier: BSL-1.0
-// Size and printed form of a random program.
+// Shapes, size and printed form of a random program.
 #include "program.hpp"
 
+#include <algorithm>
 #include <sstream>
 
 namespace property {
 namespace {
 
-const char* word(mode m) { return m == mode::read ? "read" : m == mode::write ? "write" : "update"; }
+template <class... S>
+std::vector<std::vector<kind>> list_kinds(shape_list<S...>) {
+  return {std::vector<kind>(S::kinds.begin(), S::kinds.end())...};
+}
 
 std::size_t weight(const task& t) {
-  std::size_t n = 1 + 2 * t.accesses.size() + (t.options ? 1 : 0) + (t.kind == flavour::rights ? 0 : 1);
+  std::size_t n = 1;
+  for (const argument& a : t.arguments) n += a.targets.size();
+  n += static_cast<std::size_t>(t.options) + static_cast<std::size_t>(t.gives != outcome::none) +
+       static_cast<std::size_t>(t.local) + static_cast<std::size_t>(t.priority != 0) +
+       static_cast<std::size_t>(t.times);
   for (const step& s : t.steps) {
-    n += s.what == action::spin ? 2 : 4;
+    ++n;
     for (const task& c : s.child) n += weight(c);
   }
   return n;
 }
 
-bool mentions(const task& t, int object) {
-  for (const step& s : t.steps) {
-    if (s.object == object) return true;
-    for (const task& c : s.child)
-      for (const access& a : c.accesses)
-        if (a.object == object) return true;
-  }
-  return false;
-}
-
 void print(std::ostream& out, const task& t, int depth);
 
-void print(std::ostream& out, const step& s, int depth) {
-  out << std::string(2 * static_cast<std::size_t>(depth), ' ');
-  switch (s.what) {
-    case action::make:
-      if (s.constant != 0)
-        out << "shared x" << s.object << "(0x" << s.constant << ")\n";
-      else
-        out << "shared x" << s.object << "\n";
-      break;
-    case action::get:
-      out << "acc = mix(acc, x" << s.object << ")\n";
-      break;
-    case action::set:
-      out << 'x' << s.object << " = mix(acc, 0x" << s.constant << ")\n";
-      break;
-    case action::mod:
-      out << 'x' << s.object << " = mix(x" << s.object << ", acc ^ 0x" << s.constant << "); acc = mix(acc, x"
-          << s.object << ")\n";
-      break;
-    case action::fork:
-      print(out, s.child.front(), depth);
-      break;
-    case action::sync:
-      out << "sync\n";
-      break;
-    case action::catching_sync:
-      out << "try { sync } catch (thrown e) { acc = mix(acc, e) }\n";
-      break;
-    case action::sync_in_handler:
-      out << "try { throw thrown(0x" << s.constant
-          << ") } catch (thrown) { sync; try { throw } catch (thrown e) { acc = mix(acc, e) } }\n";
-      break;
-    case action::fail:
-      out << "throw thrown(0x" << s.constant << ")\n";
-      break;
-    case action::spin:
-      out << "spin " << std::dec << s.constant << std::hex << "\n";
-      break;
+void print_fork(std::ostream& out, const task& c, int depth) {
+  const std::string indent(2 * static_cast<std::size_t>(depth), ' ');
+  out << indent;
+  if (c.gives != outcome::none)
+    out << (c.gives == outcome::object ? "shared x" : "plain x") << c.result << " = ";
+  out << "fork";
+  if (c.times != 0) out << " loop of " << c.times << ", each with a sync behind it";
+  if (c.options) out << " named " << name_of(c);
+  if (c.local) out << " local";
+  if (c.priority != 0) out << " priority " << c.priority;
+  for (const argument& a : c.arguments) {
+    out << ", " << of(a.how).text << '(';
+    for (const target& g : a.targets) {
+      out << " x" << g.name << " = x" << g.from;
+      if (of(a.how).array) out << '[' << g.first << ", " << g.first + g.count << ')';
+    }
+    out << " )";
   }
+  out << " {  // task " << c.id << '\n';
+  print(out, c, depth + 1);
+  out << indent << "}\n";
 }
 
 void print(std::ostream& out, const task& t, int depth) {
-  if (t.kind == flavour::result) out << "shared x" << t.result << " = ";
-  if (t.kind == flavour::slot) out << "plain x" << t.result << " = ";
-  out << "fork" << (t.kind == flavour::plain ? " plain" : "") << (has_options(t) ? " with options" : "");
-  for (const access& a : t.accesses) out << ' ' << word(a.how) << "(x" << a.object << ')';
-  out << " {  // task " << std::dec << t.id << std::hex << '\n';
-  for (const step& s : t.steps) print(out, s, depth + 1);
-  out << std::string(2 * static_cast<std::size_t>(depth), ' ') << "}\n";
+  for (const step& s : t.steps) {
+    if (s.what != action::fork) out << std::string(2 * static_cast<std::size_t>(depth), ' ');
+    switch (s.what) {
+      case action::get:
+        out << "acc = mix(acc, x" << s.name << ")\n";
+        break;
+      case action::set:
+        out << 'x' << s.name << " = mix(acc, " << s.constant << ")\n";
+        break;
+      case action::mod:
+        out << 'x' << s.name << " = mix(x" << s.name << ", acc ^ " << s.constant << "); acc = mix(acc, x"
+            << s.name << ")\n";
+        break;
+      case action::add:
+        out << "add mix(acc, " << s.constant << ") to x" << s.name << '\n';
+        break;
+      case action::contribute:
+        out << "contribute mix(acc, " << s.constant << ") to x" << s.name << '\n';
+        break;
+      case action::make:
+        out << "shared x" << s.name;
+        if (s.constant != 0) out << '(' << s.constant << ')';
+        out << '\n';
+        break;
+      case action::sync_in_handler:
+        out << "try { throw thrown(" << s.constant
+            << ") } catch (thrown) { sync; try { throw } catch (thrown e) { acc = mix(acc, e) } }\n";
+        break;
+      case action::sync:
+        out << "sync\n";
+        break;
+      case action::catching_sync:
+        out << "try { sync } catch (thrown e) { acc = mix(acc, e) }\n";
+        break;
+      case action::fail:
+        out << "throw thrown(" << s.constant << ")\n";
+        break;
+      case action::spin:
+        out << "spin " << s.constant << '\n';
+        break;
+      case action::repeat:
+        out << "repeat " << s.constant << " times, as a recorded graph {\n";
+        for (const task& c : s.child) print_fork(out, c, depth + 1);
+        out << std::string(2 * static_cast<std::size_t>(depth), ' ') << "}\n";
+        break;
+      case action::fork:
+        print_fork(out, s.child.front(), depth);
+        break;
+    }
+  }
 }
 
 }  // namespace
+
+const std::vector<std::vector<kind>>& shape_kinds() {
+  static const std::vector<std::vector<kind>> all = list_kinds(shapes::all{});
+  return all;
+}
+
+int shape_of(const std::vector<kind>& kinds) {
+  const auto found = std::find(shape_kinds().begin(), shape_kinds().end(), kinds);
+  return found == shape_kinds().end() ? -1 : static_cast<int>(found - shape_kinds().begin());
+}
 
 std::size_t size(const program& p) { return weight(p.root); }
 
 std::string print(const program& p) {
   std::ostringstream out;
-  out << std::hex;
-  for (std::size_t i = 0; i < p.objects.size(); ++i) {
-    const object& o = p.objects[i];
-    if (!mentions(p.root, static_cast<int>(i))) continue;
-    if (o.where == home::empty)
-      out << "shared x" << i << '\n';
-    else
-      out << (o.where == home::borrowed ? "borrowed x" : "shared x") << i << "(0x" << o.initial << ")\n";
+  int name = 0;
+  for (const object& o : p.objects) {
+    out << (o.where == home::array      ? "shared_array x"
+            : o.where == home::borrowed ? "borrowed x"
+                                        : "shared x")
+        << name++;
+    if (o.where == home::array)
+      out << '(' << o.size << " elements)";
+    else if (o.where != home::empty)
+      out << '(' << o.initial << ')';
+    out << '\n';
   }
   out << "run {  // each body starts with acc = mix(0, its number)\n";
-  for (const step& s : p.root.steps) print(out, s, 1);
+  print(out, p.root, 1);
   out << "}\n";
   return out.str();
 }

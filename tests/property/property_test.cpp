@@ -3,7 +3,6 @@
 #include "batch.hpp"
 #include "check.hpp"
 #include "execute.hpp"
-#include "generate.hpp"
 #include "interpret.hpp"
 #include "shrink.hpp"
 #include "support/catch.hpp"
@@ -24,53 +23,67 @@ using namespace property;
 
 namespace {
 
-constexpr unsigned usual_programs = 8000;
+constexpr unsigned usual_programs = 14000;
 
-std::string run_once(weft::runtime& rt, const setup& how, std::uint64_t& threw) {
+/// What has happened beside the library's counters.
+struct noticed {
+  std::uint64_t threw = 0, together = 0;
+};
+
+std::string run_once(weft::runtime& rt, const setup& how, noticed& n) {
   const program p = generate(how.seed);
-  const std::string text = difference(rt, p, how);
-  threw += interpret(p).exception != 0;
+  const std::string text = difference(rt, p, how, true, &n.together);
+  n.threw += interpret(p).exception != 0;
   return text.empty() ? text : explain(rt, p, how, text);
+}
+
+void print_figure(const char* what, std::uint64_t times) {
+  std::printf("%s %llu\n", what, static_cast<unsigned long long>(times));
 }
 
 }  // namespace
 
 TEST_CASE("random programs give what the serial program gives") {
   result r;
-  std::uint64_t threw = 0;
-  run_all(usual_programs, 0, r,
-          [&threw](weft::runtime& rt, const setup& how) { return run_once(rt, how, threw); });
-  std::printf(
-      "%llu runs compared, %llu with an exception; deferred %llu, inlined %llu, steals %llu, parkings %llu, "
-      "suspensions %llu, dropped %llu, promotions %llu, demotions %llu, capped %llu\n",
-      static_cast<unsigned long long>(r.compared), static_cast<unsigned long long>(threw),
-      static_cast<unsigned long long>(r.sum.deferred), static_cast<unsigned long long>(r.sum.inlined),
-      static_cast<unsigned long long>(r.sum.steals), static_cast<unsigned long long>(r.sum.parkings),
-      static_cast<unsigned long long>(r.sum.suspensions), static_cast<unsigned long long>(r.sum.dropped),
-      static_cast<unsigned long long>(r.sum.promotions), static_cast<unsigned long long>(r.sum.demotions),
-      static_cast<unsigned long long>(r.sum.capped));
+  noticed n;
+  run_all(usual_programs, r, [&n](weft::runtime& rt, const setup& how) { return run_once(rt, how, n); });
+  const struct {
+    const char* what;
+    std::uint64_t times;
+  } happened[] = {{"with an exception", n.threw},
+                  {"contributors met another", n.together},  // so some contributions were kept apart
+                  {"deferred", r.sum.deferred},
+                  {"inlined", r.sum.inlined},
+                  {"steals", r.sum.steals},
+                  {"promotions", r.sum.promotions},
+                  {"folds", r.sum.folds},
+                  {"replayed", r.sum.replayed},
+                  {"renames", r.sum.renames},
+                  {"capped", r.sum.capped},
+                  {"divisions of loops", r.sum.divisions},
+                  {"parkings", r.sum.parkings},
+                  {"suspensions", r.sum.suspensions},
+                  {"dropped", r.sum.dropped}};
+  print_figure("runs compared", r.compared);
+  print_figure("demotions", r.sum.demotions);
   weft_test::figure("programs_compared", r.compared);
   CHECK(r.compared >= programs(usual_programs) * 6);
-  CHECK(threw > 0);
-  CHECK(r.sum.deferred > 0);
-  CHECK(r.sum.inlined > 0);
-  CHECK(r.sum.steals > 0);
-  CHECK(r.sum.parkings > 0);
-  CHECK(r.sum.capped > 0);
-  CHECK(r.sum.promotions > 0);
-  CHECK(r.sum.suspensions > 0);
-  CHECK(r.sum.dropped > 0);
+  for (const auto& h : happened) {
+    print_figure(h.what, h.times);
+    INFO(h.what);
+    CHECK(h.times > 0);
+  }
   for (const usage& u : launches()) {
-    INFO("pattern '" << u.pattern << "'");
+    INFO(u.name);
     CHECK(u.times > 0);
   }
 }
 
 TEST_CASE("random programs of several callers do not disturb each other") {
   constexpr unsigned callers = 4;
-  const std::uint64_t each = programs(usual_programs) / 8 + 1;
+  const std::uint64_t each = programs(usual_programs) / 14 + 1;
   for (const unsigned workers : {2u, 4u}) {
-    const setup options = options_for(65 * workers, {.workers = workers});
+    const setup options = options_for(65 * workers, workers);
     weft::runtime rt(options.options());
     weft_test::record<std::string> failures;
     std::vector<std::thread> threads;
@@ -91,44 +104,43 @@ TEST_CASE("random programs of several callers do not disturb each other") {
 
 TEST_CASE("generated programs are legal, varied, and the same for the same seed") {
   std::uint64_t threw = 0, caught = 0, tasks = 0, never = 0, known = 0, unknown = 0;
-  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 4000; ++seed) {
     const program p = generate(seed);
     REQUIRE(print(p) == print(generate(seed)));
     program again = p;
     legalise(again);
     REQUIRE(print(p) == print(again));
     expectation e;
-    REQUIRE_NOTHROW(e = interpret(p));  // it throws if the program reads a value that is not determined
+    REQUIRE_NOTHROW(e = interpret(p));  // it throws if a step is not legal
     threw += e.exception != 0;
     caught += static_cast<std::uint64_t>(e.caught);
-    for (const runs r : e.tasks) {
-      tasks += r == runs_once;
-      never += r == runs_never;
-    }
-    for (std::size_t i = 0; i < p.objects.size(); ++i) ++(e.objects[i].known ? known : unknown);
+    never += static_cast<std::uint64_t>(e.barred);
+    for (const runs r : e.tasks) tasks += static_cast<std::uint64_t>(r.least);
+    for (const cell& c : e.objects) ++(c.known ? known : unknown);
   }
   std::printf(
-      "2000 programs: %llu throw, %llu exceptions caught, %llu tasks, %llu must not run, %llu of %llu "
-      "objects compared\n",
+      "4000 programs: %llu throw, %llu exceptions caught, %llu tasks, %llu must not run, %llu of %llu "
+      "cells compared\n",
       static_cast<unsigned long long>(threw), static_cast<unsigned long long>(caught),
       static_cast<unsigned long long>(tasks), static_cast<unsigned long long>(never),
       static_cast<unsigned long long>(known), static_cast<unsigned long long>(known + unknown));
-  CHECK(threw > 100);
-  CHECK(caught > 100);
-  CHECK(tasks > 20000);
+  CHECK(threw > 200);
+  CHECK(caught > 150);
+  CHECK(tasks > 30000);
+  CHECK(never > 100);
   CHECK(known > unknown);
 }
 
 TEST_CASE("a wrong oracle is noticed, shrunk, and repeated by the printed command") {
   setup how;
   how.workers = 2;
-  how.planted = true;
+  how.fault = planted::value;
   weft::runtime rt(how.options());
   std::string text;
   program p;
   for (how.seed = 1; text.empty(); ++how.seed) {
     p = generate(how.seed);
-    if (size(p) < 100) continue;  // so that there is something to shrink
+    if (size(p) < 60) continue;  // so that there is something to shrink
     text = difference(rt, p, how);
     if (!text.empty()) break;
   }
@@ -151,7 +163,23 @@ TEST_CASE("a wrong oracle is noticed, shrunk, and repeated by the printed comman
   CHECK_THAT(output, weft_test::contains(text));
 }
 
+TEST_CASE("a wrong order of contributions is noticed and shrunk") {
+  setup how;
+  how.fault = planted::order_of_contributions;
+  weft::runtime rt(how.options());
+  std::uint64_t shrunk = 0;
+  for (how.seed = 1; shrunk < 3; ++how.seed) {
+    const program p = generate(how.seed);
+    if (size(p) < 60 || difference(rt, p, how).empty()) continue;
+    const program small = shrink(
+        p, [&](const program& q) { return !difference(rt, q, how).empty(); }, std::chrono::seconds(20));
+    INFO(print(small));
+    CHECK(size(small) <= 20);
+    ++shrunk;
+  }
+}
+
 TEST_CASE("one program", "[.]") {
-  std::uint64_t threw = 0;
-  repeat_one([&threw](weft::runtime& rt, const setup& how) { return run_once(rt, how, threw); });
+  noticed n;
+  repeat_one([&n](weft::runtime& rt, const setup& how) { return run_once(rt, how, n); });
 }

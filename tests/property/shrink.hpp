@@ -9,7 +9,7 @@
 
 namespace property {
 
-/// Deletes steps, subtrees, accesses and options, and puts children's steps in their parents' place, as long
+/// Deletes steps, subtrees, arguments and options, and puts children's steps in their parents' place, as long
 /// as `fails` says yes of what remains (which is legal) and time is left. Returns the smallest program that
 /// failed.
 program shrink(program p, const std::function<bool(const program&)>& fails, std::chrono::seconds limit);

@@ -2,8 +2,6 @@
 // The scheduler's real code on a simulated machine: random programs under thousands of schedules, each of
 // which can be repeated from its seed.
 #include "property/check.hpp"
-#include "property/generate.hpp"
-#include "property/modes_check.hpp"
 #include "property/shrink.hpp"
 #include "simulate.hpp"
 #include "support/catch.hpp"
@@ -56,37 +54,24 @@ struct world {
 };
 
 /// Runs a program twice in one runtime: the second run meets what the first has left.
-template <class Compare>
-world run(std::uint64_t seed, Compare compare) {
+world run(std::uint64_t seed, const property::program& p) {
   world w;
   const setup how = options_for(seed);
   w.seen = simulation::simulate(seed, [&] {
     weft::runtime rt(how.options());
-    for (int i = 0; i < 2 && w.difference.empty(); ++i) w.difference = compare(rt, how);
+    for (int i = 0; i < 2 && w.difference.empty(); ++i) w.difference = property::difference(rt, p, how);
     w.counted = rt.counters();
   });
   return w;
 }
-
-/// Odd seeds are programs of the first generator, even ones of the second.
-world run(std::uint64_t seed, const property::program& p) {
-  return run(seed, [&](weft::runtime& rt, const setup& how) { return property::difference(rt, p, how); });
-}
-world run(std::uint64_t seed, const property::modes::program& p) {
-  property::modes::notices seen;
-  return run(seed, [&](weft::runtime& rt, const setup& how) {
-    return property::modes::difference(rt, p, how, seen);
-  });
-}
-world run(std::uint64_t seed) {
-  return seed % 2 != 0 ? run(seed, property::generate(seed)) : run(seed, property::modes::generate(seed));
-}
+world run(std::uint64_t seed) { return run(seed, property::generate(seed)); }
 
 /// What a person needs to work on the failure of a seed.
-template <class Program>
-std::string explain(std::uint64_t seed, const Program& p, const std::string& difference) {
-  const Program small = shrink(
-      p, [seed](const Program& q) { return !run(seed, q).difference.empty(); }, std::chrono::seconds(20));
+std::string explain(std::uint64_t seed, const std::string& difference) {
+  const property::program small = property::shrink(
+      property::generate(seed),
+      [seed](const property::program& q) { return !run(seed, q).difference.empty(); },
+      std::chrono::seconds(20));
   return difference + "\nseed " + std::to_string(seed) + ", shrunk, where " + run(seed, small).difference +
          ":\n" + print(small) + "to repeat it:\n  WEFT_TEST_ONLY=" + std::to_string(seed) +
          " weft_test_simulation 'one simulated world'\n";
@@ -95,9 +80,7 @@ std::string explain(std::uint64_t seed, const Program& p, const std::string& dif
 /// *Returns*: what the world of the seed showed. A difference fails the test.
 world check(std::uint64_t seed) {
   const world w = run(seed);
-  if (!w.difference.empty())
-    FAIL((seed % 2 != 0 ? explain(seed, property::generate(seed), w.difference)
-                        : explain(seed, property::modes::generate(seed), w.difference)));
+  if (!w.difference.empty()) FAIL(explain(seed, w.difference));
   return w;
 }
 

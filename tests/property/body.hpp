@@ -1,112 +1,27 @@
 // SPDX-License-Identifier: BSL-1.0
-// Runs a program over all access modes on the library: one generic body, launched through a table of shapes.
+// One task of a random program while it runs on the library.
 #pragma once
 
-#include "modes_execute.hpp"
+#include "rights.hpp"
 #include "value.hpp"
 
 #include <weft/weft.hpp>
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <span>
-#include <string>
-#include <tuple>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
-namespace property::modes {
-
-/// Shared by all value types.
-inline std::array<std::atomic<std::uint64_t>, shapes::all::size> shape_uses{};
-
-/// Operations of contributions: empty types, a pointer, and one with a state.
-struct composed {
-  template <class V>
-  V operator()(V x, V y) const {
-    return V(combine(0, std::uint64_t(x), std::uint64_t(y)));
-  }
-};
-struct composed_back {
-  template <class V>
-  V operator()(V x, V y) const {
-    return V(combine(1, std::uint64_t(x), std::uint64_t(y)));
-  }
-};
-template <class V>
-V composed_in_disguise(V x, V y) {
-  return V(combine(2, std::uint64_t(x), std::uint64_t(y)));
-}
-struct composed_by_state {
-  std::uint64_t word = state;
-  template <class V>
-  V operator()(V x, V y) const {
-    return V(compose(std::uint64_t(x) ^ word, std::uint64_t(y) ^ word) ^ word);
-  }
-};
-template <class V, int N>
-using operation_t = std::tuple_element_t<static_cast<std::size_t>(N),
-                                         std::tuple<composed, composed_back, V (*)(V, V), composed_by_state>>;
-template <class V, int N>
-operation_t<V, N> operation() {
-  if constexpr (N == 2)
-    return &composed_in_disguise<V>;
-  else
-    return {};
-}
-
-/// The right on one object, or one part of an array, that a kind names.
-template <class V, kind K>
-auto right_type() {
-  constexpr properties p = of(K);
-  if constexpr (p.array) {
-    if constexpr (p.right == grade::read)
-      return std::type_identity<std::conditional_t<p.weak, weft::weak_read<V[]>, weft::read<V[]>>>();
-    else if constexpr (p.right == grade::write)
-      return std::type_identity<std::conditional_t<p.weak, weft::weak_write<V[]>, weft::write<V[]>>>();
-    else
-      return std::type_identity<std::conditional_t<p.weak, weft::weak_update<V[]>, weft::update<V[]>>>();
-  } else if constexpr (p.right == grade::reduce) {
-    using op = operation_t<V, p.operation>;
-    return std::type_identity<std::conditional_t<p.weak, weft::weak_reduce<V, op>, weft::reduce<V, op>>>();
-  } else if constexpr (p.right == grade::commute) {
-    return std::type_identity<weft::commute<V>>();
-  } else if constexpr (p.right == grade::read) {
-    return std::type_identity<std::conditional_t<p.weak, weft::weak_read<V>, weft::read<V>>>();
-  } else if constexpr (p.right == grade::write) {
-    return std::type_identity<std::conditional_t<p.weak, weft::weak_write<V>, weft::write<V>>>();
-  } else {
-    return std::type_identity<std::conditional_t<p.weak, weft::weak_update<V>, weft::update<V>>>();
-  }
-}
-template <class V, kind K>
-using right = typename decltype(right_type<V, K>())::type;
-
-/// The parameter of a task function.
-template <class V, kind K>
-auto parameter_type() {
-  constexpr properties p = of(K);
-  using element = std::conditional_t<p.right == grade::read, const V, V>;
-  if constexpr (p.list)
-    return std::type_identity<std::vector<right<V, K>>>();
-  else if constexpr (!p.plain)
-    return std::type_identity<right<V, K>>();
-  else if constexpr (p.array)
-    return std::type_identity<std::span<element>>();
-  else
-    return std::type_identity<element&>();
-}
-template <class V, kind K>
-using parameter = typename decltype(parameter_type<V, K>())::type;
+namespace property {
 
 /// A right as it is held, with what is known of it at compile time.
 template <class V, kind K>
@@ -129,7 +44,20 @@ struct machine {
   std::mutex door;
   std::set<const void*> commuted;  // what commuting tasks are at work on; versions of an object count apart
   std::atomic<std::uint64_t> together{0}, intruders{0};
-  std::atomic<int> wrong_tokens{0};
+  std::atomic<int> wrong_tokens{0}, wrong_names{0};
+  std::deque<std::uint64_t> results;  // by name; each written by one task, read by its parent after a sync
+};
+
+/// A borrowed object and the memory it names.
+template <class V>
+struct lent {
+  weft::borrowed<V>* object;
+  V* memory;
+};
+
+/// Memory that a child writes and the body reads after a sync.
+struct result_memory {
+  const std::uint64_t* word;
 };
 
 /// One task's body while it runs.
@@ -138,13 +66,13 @@ class body {
  public:
   using enum kind;
   using handle =
-      std::variant<weft::shared<V>*, weft::shared_array<V>*, plain_holding<V>, const_plain_holding<V>,
-                   holding<V, read>, holding<V, write>, holding<V, update>, holding<V, commute>,
-                   holding<V, reduce0>, holding<V, reduce1>, holding<V, reduce2>, holding<V, reduce3>,
-                   holding<V, weak_read>, holding<V, weak_write>, holding<V, weak_update>,
-                   holding<V, weak_reduce0>, holding<V, weak_reduce1>, holding<V, part_read>,
-                   holding<V, part_write>, holding<V, part_update>, holding<V, weak_part_read>,
-                   holding<V, weak_part_write>, holding<V, weak_part_update>>;
+      std::variant<weft::shared<V>*, weft::shared_array<V>*, lent<V>, result_memory, plain_holding<V>,
+                   const_plain_holding<V>, holding<V, read>, holding<V, write>, holding<V, update>,
+                   holding<V, commute>, holding<V, reduce0>, holding<V, reduce1>, holding<V, reduce2>,
+                   holding<V, reduce3>, holding<V, weak_read>, holding<V, weak_write>,
+                   holding<V, weak_update>, holding<V, weak_reduce0>, holding<V, weak_reduce1>,
+                   holding<V, part_read>, holding<V, part_write>, holding<V, part_update>,
+                   holding<V, weak_part_read>, holding<V, weak_part_write>, holding<V, weak_part_update>>;
 
   body(machine<V>& m, const task& t) : m_(m), t_(t) {
     m.ran[static_cast<std::size_t>(t.id)].fetch_add(1, std::memory_order_relaxed);  // read after run returned
@@ -157,6 +85,7 @@ class body {
     for (const void* object : commuting_) m_.commuted.erase(object);
   }
 
+  /// An argument that is not a right must arrive as it was given.
   void check_token(const V& token) {
     if (std::uint64_t(token) != static_cast<std::uint64_t>(t_.id))
       m_.wrong_tokens.fetch_add(1, std::memory_order_relaxed);  // read after run returned
@@ -194,7 +123,11 @@ class body {
   }
 
   std::uint64_t run() {
-    for (const step& s : t_.steps) perform(s);
+    check_name();
+    for (const step& s : t_.steps) {
+      perform(s);
+      check_name();
+    }
     return acc_;
   }
 
@@ -223,6 +156,7 @@ class body {
   static constexpr bool is_write = of(K).right == grade::write && !of(K).weak && !of(K).array && !of(K).list;
 
   machine<V>& engine() { return m_; }
+  weft::shared<V>& own(auto&&... make) { return owned_.emplace_back(std::forward<decltype(make)>(make)...); }
 
  private:
   struct name {
@@ -249,6 +183,11 @@ class body {
     std::atomic<int>& n = at_work[static_cast<std::size_t>(g.from)];
     if (n.fetch_add(1, std::memory_order_relaxed) != 0) met.fetch_add(1, std::memory_order_relaxed);
     noted_.push_back(&n);
+  }
+
+  void check_name() {
+    if (t_.options && std::strcmp(weft::this_task::name(), name_of(t_)) != 0)
+      m_.wrong_names.fetch_add(1, std::memory_order_relaxed);  // read after run returned
   }
 
   void commute_on(const V* object) {
@@ -280,6 +219,11 @@ class body {
     std::abort();
   }
   template <kind K>
+  static right<V, K> narrow(lent<V>& h, const target&) {
+    if constexpr (!of(K).array) return from_whole<K>(*h.object);
+    std::abort();
+  }
+  template <kind K>
   static right<V, K> narrow(weft::shared_array<V>*& h, const target& g) {
     if constexpr (of(K).array)
       return right<V, K>(h->slice(static_cast<std::size_t>(g.first), static_cast<std::size_t>(g.count)));
@@ -304,13 +248,14 @@ class body {
   void perform(const step& s) {
     switch (s.what) {
       case action::get:
-        for (const V& v : view(s.name)) acc_ = mix(acc_, std::uint64_t(v));
+        if (auto* memory = std::get_if<result_memory>(&find(s.name)))
+          acc_ = mix(acc_, *memory->word);
+        else
+          for (const V& v : view(s.name)) acc_ = mix(acc_, std::uint64_t(v));
         break;
-      case action::set: {
-        std::uint64_t i = 0;
-        for (V& v : room(s.name)) v = V(mix(acc_, s.constant + i++));
+      case action::set:
+        assign(s);
         break;
-      }
       case action::mod: {
         std::uint64_t i = 0;
         for (V& v : room(s.name)) {
@@ -328,7 +273,7 @@ class body {
         contribute(s);
         break;
       case action::make:
-        hold(s.name, &owned_.emplace_back(V(s.constant)));
+        hold(s.name, s.constant != 0 ? &own(V(s.constant)) : &own());
         break;
       case action::repeat: {
         weft::recorded again;
@@ -351,6 +296,9 @@ class body {
           acc_ = mix(acc_, e.id());
         }
         break;
+      case action::sync_in_handler:
+        sync_while_handling(s.constant);
+        break;
       case action::fail:
         throw thrown(s.constant);
       case action::spin:
@@ -359,6 +307,30 @@ class body {
           if (i % 8 == 7) weft::base::yield();
         }
         break;
+    }
+  }
+
+  void assign(const step& s) {
+    const bool as_a_whole = s.constant % 4 < 2;  // by the assignment of the right
+    handle& h = find(s.name);
+    if (auto* w = std::get_if<holding<V, write>>(&h); w != nullptr && as_a_whole)
+      w->it = V(mix(acc_, s.constant));
+    else if (auto* u = std::get_if<holding<V, update>>(&h); u != nullptr && as_a_whole)
+      u->it = V(mix(acc_, s.constant));
+    else
+      for (std::uint64_t i = 0; V & v : room(s.name)) v = V(mix(acc_, s.constant + i++));
+  }
+
+  void sync_while_handling(std::uint64_t id) {
+    try {
+      throw thrown(id);
+    } catch (const thrown&) {
+      weft::sync();
+      try {
+        throw;  // still the one above
+      } catch (const thrown& e) {
+        acc_ = mix(acc_, e.id());
+      }
     }
   }
 
@@ -398,6 +370,7 @@ class body {
   std::span<V> room(int number) {
     handle& h = find(number);
     if (auto* x = std::get_if<plain_holding<V>>(&h)) return x->room;
+    if (auto* x = std::get_if<lent<V>>(&h)) return {x->memory, 1};
     if (auto* x = std::get_if<holding<V, write>>(&h)) return {&*x->it, 1};
     if (auto* x = std::get_if<holding<V, update>>(&h)) return {&*x->it, 1};
     if (auto* x = std::get_if<holding<V, commute>>(&h)) return {&*x->it, 1};
@@ -420,107 +393,4 @@ class body {
   std::vector<const void*> commuting_{};
 };
 
-template <class V, class Shape>
-struct launcher;
-template <class V, kind... K>
-struct launcher<V, shape<K...>> {
-  static void work(machine<V>* m, const task* t, V token, parameter<V, K>... p) {
-    body<V> b(*m, *t);
-    b.check_token(token);
-    [[maybe_unused]] std::size_t i = 0;
-    (b.template take<K>(i++, p), ...);
-    b.run();
-  }
-  static void iterate(int, machine<V>* m, const task* t, V token, parameter<V, K>... p) {
-    work(m, t, std::move(token), static_cast<parameter<V, K>>(p)...);
-    weft::sync();
-  }
-  static void launch(body<V>& b, const task& c) { hand(b, c, std::make_index_sequence<sizeof...(K)>{}); }
-  template <std::size_t... I>
-  static void hand(body<V>& b, const task& c, std::index_sequence<I...>) {
-    if constexpr ((body<V>::template is_write<K> || ...))
-      if (((!body<V>::template is_write<K> || sets_first(c, c.arguments[I])) && ...))
-        return fork(b, c, b.template hand_own<K>(c.arguments[I])...);
-    fork(b, c, b.template hand<K>(c.arguments[I])...);
-  }
-  /// Whether the task gives the object a value before all else; what a renamed object holds is unspecified.
-  static bool sets_first(const task& c, const argument& a) {
-    for (const step& s : c.steps) {
-      if (s.what == action::set && s.name == a.targets[0].name) return true;
-      if (s.what == action::fork || s.what == action::repeat || s.what == action::sync ||
-          s.what == action::catching_sync || s.what == action::fail)
-        return false;
-    }
-    return false;
-  }
-  static void fork(body<V>& b, const task& c, auto... arguments) {
-    machine<V>* const m = &b.engine();
-    const V token(static_cast<std::uint64_t>(c.id));
-    if constexpr (may_loop(shape<K...>::kinds))
-      if (c.times != 0)
-        return weft::fork_for({.name = "property", .priority = c.priority}, 0, c.times, iterate, m, &c, token,
-                              std::move(arguments)...);
-    if (c.local || c.priority != 0)
-      weft::fork({.name = "property", .priority = c.priority, .local = c.local}, work, m, &c, token,
-                 std::move(arguments)...);
-    else
-      weft::fork(work, m, &c, token, std::move(arguments)...);
-  }
-};
-
-template <class V, class... S>
-constexpr auto launch_table(shape_list<S...>) {
-  return std::array<void (*)(body<V>&, const task&), sizeof...(S)>{&launcher<V, S>::launch...};
-}
-
-template <class V>
-void body<V>::fork(const task& c) {
-  static constexpr auto table = launch_table<V>(shapes::all{});
-  const auto i = static_cast<std::size_t>(c.shape);
-  shape_uses[i].fetch_add(1, std::memory_order_relaxed);  // a statistic, read at the end
-  table[i](*this, c);
-}
-
-/// Runs p on rt with objects of type V and reports what it shows.
-template <class V>
-observation execute(weft::runtime& rt, const program& p, notices& seen) {
-  observation out;
-  machine<V> m;
-  m.ran = std::vector<std::atomic<unsigned char>>(static_cast<std::size_t>(p.tasks));
-  m.contributors.resize(p.objects.size());
-
-  std::deque<std::variant<weft::shared<V>, weft::shared_array<V>>> objects;
-  for (const object& o : p.objects)
-    if (o.array)
-      objects.emplace_back(std::in_place_index<1>, static_cast<std::size_t>(o.size));
-    else
-      objects.emplace_back(std::in_place_index<0>, V(o.initial));
-  try {
-    out.value = rt.run([&] {
-      body<V> root(m, p.root);
-      int i = 0;
-      for (auto& o : objects)
-        if (auto* s = std::get_if<0>(&o))
-          root.hold(i++, s);
-        else
-          root.hold(i++, &std::get<1>(o));
-      return root.run();
-    });
-  } catch (const thrown& e) {
-    out.exception = e.id();
-  } catch (const std::exception& e) {
-    out.other = e.what();
-  }
-  for (auto& o : objects)
-    if (auto* s = std::get_if<0>(&o))
-      out.objects.push_back({std::uint64_t(s->get()), true});
-    else
-      for (const V& v : std::get<1>(o).get()) out.objects.push_back({std::uint64_t(v), true});
-  for (const auto& n : m.ran) out.ran.push_back(n.load(std::memory_order_relaxed));  // run has returned
-  out.wrong_tokens = m.wrong_tokens.load(std::memory_order_relaxed);                 // the same
-  seen.together += m.together.load(std::memory_order_relaxed);                       // the same
-  seen.intruders += m.intruders.load(std::memory_order_relaxed);                     // the same
-  return out;
-}
-
-}  // namespace property::modes
+}  // namespace property
