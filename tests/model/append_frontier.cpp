@@ -14,7 +14,7 @@ using weft::stream::gate_state;
 
 model::tally taken_over{"frontiers taken over"}, passed_at_once{"gates passed at once"},
     moved_on{"frontiers moved on by a body"}, taken_back{"frontiers taken back"},
-    calmed{"stirred gates calmed"}, fetched{"blocks read from files"}, held{"blocks read in memory"};
+    cleared{"dirty gates cleared"}, fetched{"blocks read from files"}, held{"blocks read in memory"};
 
 /// Three tasks append; each ends its gate. The second one places what it has so far if the frontier waits for
 /// it.
@@ -84,7 +84,7 @@ struct waiting_for_frontier : model::suite<waiting_for_frontier, 2> {
         return;
       } else {
         model::require(body.clear_dirty(), "the task goes on");
-        ++calmed.count;
+        ++cleared.count;
       }
     }
   }
@@ -121,20 +121,20 @@ int main() {
   model::check<frontier>("append_frontier");
   model::check<waiting_for_frontier>("append_frontier, readable");
   model::check<spilling>("append_frontier, spilling");
-  model::must_have_happened({&taken_over, &passed_at_once, &moved_on, &taken_back, &calmed, &fetched, &held});
+  model::must_have_happened({&taken_over, &passed_at_once, &moved_on, &taken_back, &cleared, &fetched, &held});
   const auto control = [](const char* what, const char* function, operation o) {
     model::control<frontier>("append_frontier", what, {function, o});
   };
   control("the end of a task publishes nothing", "gate::end", operation::rmw);
   control("the frontier is left without publishing it", "gate::watch", operation::rmw);
   control("a body takes the frontier without order", "gate::state", operation::load);
-  model::control<waiting_for_frontier>("append_frontier", "what was added is not published by stirring",
-                                       {"gate::stir", operation::rmw});
-  model::control<waiting_for_frontier>("append_frontier", "who calms sees nothing",
-                                       {"gate::calm", operation::rmw});
+  model::control<waiting_for_frontier>("append_frontier", "what was added is not published by set_dirty",
+                                       {"gate::set_dirty", operation::rmw});
+  model::control<waiting_for_frontier>("append_frontier", "who clears sees nothing",
+                                       {"gate::clear_dirty", operation::rmw});
   model::control<spilling>("append_frontier", "moved bytes are not published",
                            {"block::end_move", operation::store});
   model::control<spilling>("append_frontier", "the memory is taken while somebody reads",
                            {"block::begin_move", operation::rmw});
-  return model::fork_action();
+  return model::exit_status();
 }

@@ -71,5 +71,5 @@ int main() {
   control("two thieves come in at once", "try_lock", operation::atomicity);
   control("a task ends before its result is there", "end_stolen", operation::rmw);
   control("results are taken without order", "settle", operation::load);
-  return model::fork_action();
+  return model::exit_status();
 }

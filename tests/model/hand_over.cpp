@@ -84,9 +84,9 @@ int main() {
   control("the owner looks without order", "owner_load", operation::load);
   control("the owner waits without order", "attend", operation::load);
   control("the answer publishes nothing", "attend", operation::store);
-  control("the thief believes any answer", "steal_from_running", operation::load);
-  control("the thief leaves without order", "steal_from_running", operation::rmw);
+  control("the thief believes any answer", "steal_entry::wait", operation::load);
+  control("the thief leaves without order", "~steal_entry", operation::rmw);
   control("links are followed without order", "find_ready", operation::load);
   control("a frame is linked before it is complete", "open_frame", operation::store);
-  return model::fork_action();
+  return model::exit_status();
 }

@@ -111,5 +111,5 @@ int main() {
                            {"end_external", operation::rmw});
   model::control<external>("injection of an event", "both may go on, or none",
                            {"end_external", operation::atomicity});
-  return model::fork_action();
+  return model::exit_status();
 }

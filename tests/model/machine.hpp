@@ -5,6 +5,7 @@
 #include "model/model.hpp"
 //
 #include <weft/blocking/detail/external_event.hpp>
+#include <weft/sched/detail/run.hpp>
 
 #include <array>
 
@@ -19,7 +20,7 @@ using weft::sched::signal;
 using weft::sched::strand;
 using weft::sched::worker;
 
-/// Private members of workers and engines.
+/// Private members of workers, engines and runs.
 struct execute_of {
   friend void (worker::* get(execute_of))(strand&);
 };
@@ -41,6 +42,9 @@ struct native_of {
 struct close_of {
   friend void (engine::* get(close_of))() noexcept;
 };
+struct end_of_run {
+  friend signal* (*get(end_of_run))(strand&) noexcept;
+};
 template struct reveal<execute_of, &worker::execute>;
 template struct reveal<steal_from_running_of, &worker::steal_from_running>;
 template struct reveal<find_work_of, &worker::find_work>;
@@ -48,6 +52,7 @@ template struct reveal<next_of, &worker::next_>;
 template struct reveal<active_of, &worker::active_>;
 template struct reveal<native_of, &worker::native_>;
 template struct reveal<close_of, &engine::close>;
+template struct reveal<end_of_run, &weft::sched::run_call::end_>;
 
 struct right {
   const void* object;
@@ -119,6 +124,7 @@ class machine {
     strand& s = e.take_strand();
     auto* const root = ::new (s.closures.allocate(sizeof(task))) task(m, body, {});
     s.victim = nullptr;
+    s.at_end = get(end_of_run());
     s.root.current.store(root, weft::base::memory_order_relaxed);
     engine::join_run(s, run);
     return s;

@@ -154,7 +154,7 @@ void control(const char* name, const char* what, weakness w, rl::scheduler_type_
 }
 
 /// What main returns.
-inline int fork_action() {
+inline int exit_status() {
   std::printf(faults == 0 ? "all models hold\n" : "%u models or controls failed\n", faults);
   return faults != 0;
 }

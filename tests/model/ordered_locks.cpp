@@ -91,7 +91,7 @@ int main() {
   };
   control("the grant publishes nothing", "queue::grant", operation::store);
   control("the lock is taken without order", "request::granted", operation::load);
-  control("two come through the door", "try_lock", operation::atomicity);
+  control("two hold the mutex", "try_lock", operation::atomicity);
   control("the queue is not handed over", "unlock", operation::store);
-  return model::fork_action();
+  return model::exit_status();
 }

@@ -63,5 +63,5 @@ int main() {
   control("the owner looks, then waits", "put_aside", operation::atomicity);
   control("a task ends before its result is there", "end_stolen", operation::rmw);
   control("results are taken without order", "settle", operation::load);
-  return model::fork_action();
+  return model::exit_status();
 }

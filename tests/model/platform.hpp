@@ -8,6 +8,7 @@
 #include <weft/base/config.hpp>
 
 #include <cstring>
+#include <optional>
 
 namespace model {
 
@@ -379,20 +380,24 @@ inline void futex_wake(atomic<std::uint32_t>& word, int count,
   }
 }
 
+/// One that is made outside of executions excludes nobody: there is one thread then.
 class mutex {
  public:
+  mutex() {
+    if (rl::is_ctx()) mutex_.emplace();
+  }
   void lock(const std::source_location& here = std::source_location::current()) {
-    mutex_.lock(model::info(here));
+    if (mutex_) mutex_->lock(model::info(here));
   }
   bool try_lock(const std::source_location& here = std::source_location::current()) {
-    return mutex_.try_lock(model::info(here));
+    return !mutex_ || mutex_->try_lock(model::info(here));
   }
   void unlock(const std::source_location& here = std::source_location::current()) {
-    mutex_.unlock(model::info(here));
+    if (mutex_) mutex_->unlock(model::info(here));
   }
 
  private:
-  rl::mutex mutex_;
+  std::optional<rl::mutex> mutex_;
 };
 
 /// Nobody: the threads of a model are Relacy's.

@@ -56,5 +56,5 @@ int main() {
 #if !WEFT_ASYMMETRIC
   control("sleepers are looked for without order", "owner_load", operation::load);
 #endif
-  return model::fork_action();
+  return model::exit_status();
 }

@@ -77,9 +77,9 @@ int main() {
   const auto control = [](const char* what, const char* function, operation o) {
     model::control<versions>("versions", what, {function, o});
   };
-  control("the graph's door is open", "try_lock", operation::atomicity);
-  control("the door opens before all is written", "unlock", operation::store);
+  control("the graph's mutex is open", "try_lock", operation::atomicity);
+  control("the mutex opens before all is written", "unlock", operation::store);
   control("who comes in sees nothing of those before", "try_lock", operation::rmw);
   control("thieves do not fence", "heavy_fence", operation::fence);
-  return model::fork_action();
+  return model::exit_status();
 }
