@@ -121,7 +121,8 @@ int main() {
   model::check<frontier>("append_frontier");
   model::check<waiting_for_frontier>("append_frontier, readable");
   model::check<spilling>("append_frontier, spilling");
-  model::must_have_happened({&taken_over, &passed_at_once, &moved_on, &taken_back, &cleared, &fetched, &held});
+  model::must_have_happened(
+      {&taken_over, &passed_at_once, &moved_on, &taken_back, &cleared, &fetched, &held});
   const auto control = [](const char* what, const char* function, operation o) {
     model::control<frontier>("append_frontier", what, {function, o});
   };

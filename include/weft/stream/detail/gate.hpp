@@ -9,8 +9,8 @@
 namespace weft::inline WEFT_ABI::stream {
 
 /// How far something is that the stream waits for. open: it goes on. watched: it goes on, and who ends it has
-/// the frontier then. ended, cut: it is over, and has failed. dirty: open, and who is about to watch it has to
-/// look again.
+/// the frontier then. ended, cut: it is over, and has failed. dirty: open, and who is about to watch it has
+/// to look again.
 enum class gate_state : std::uint8_t { open, watched, ended, cut, dirty };
 
 /// Something that has to end before the frontier passes. Whoever has the frontier makes it watched and leaves
