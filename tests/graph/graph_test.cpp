@@ -1168,12 +1168,13 @@ TEST_CASE("a graph that is given up frees versions that were never used") {
 /// What a worker reports of a batch whose tasks took that long each, which ends in an hour: so what follows
 /// from it lasts for the test.
 void report(graph& g, std::chrono::nanoseconds one, bool by_owner) {
-  constexpr std::uint32_t many = weft::sched::large_frame;
+  constexpr std::uint32_t many = weft::sched::granularity::large_frame;
   const auto end = graph::clock::now() + std::chrono::hours(1);
-  g.judge_batch(end - one * many, end, many, by_owner);
+  g.learn_batch(end - one * many, end, many, by_owner);
 }
-constexpr auto tiny = weft::sched::tiny_task / 2, fair = weft::sched::tiny_task * 3 / 2,
-               long_enough = weft::sched::tiny_task * 3;
+constexpr auto tiny = weft::sched::granularity::tiny_task / 2,
+               fair = weft::sched::granularity::tiny_task * 3 / 2,
+               long_enough = weft::sched::granularity::tiny_task * 3;
 
 TEST_CASE("a graph of tiny tasks burdens its owner") {
   execution e;
@@ -1271,7 +1272,7 @@ TEST_CASE("a graph may begin behind what an earlier one has ended") {
 }
 
 TEST_CASE("a rest grows from time to time, until a theft was worth it") {
-  using weft::sched::first_rest;
+  using weft::sched::granularity::first_cooldown;
   using clock = weft::sched::deadline::clock;
   weft::sched::steal_cooldown r;
   const weft::sched::frame below, other;
@@ -1282,17 +1283,17 @@ TEST_CASE("a rest grows from time to time, until a theft was worth it") {
     r.begin(below);
     return r.last() - before;
   };
-  CHECK(length() >= first_rest);
+  CHECK(length() >= first_cooldown);
   CHECK(r.any());
-  CHECK(length() >= 2 * first_rest);
-  CHECK(length() >= 4 * first_rest);
+  CHECK(length() >= 2 * first_cooldown);
+  CHECK(length() >= 4 * first_cooldown);
   for (int i = 0; i < 20; ++i) length();
   CHECK_FALSE(r.covers(other));
   const auto now = clock::now();
-  CHECK(r.last() <= now + 32 * first_rest);
+  CHECK(r.last() <= now + 32 * first_cooldown);
   r.end();
   CHECK_FALSE(r.any());
   CHECK_FALSE(r.covers(below));
   r.begin(below);
-  CHECK(r.last() <= clock::now() + first_rest);
+  CHECK(r.last() <= clock::now() + first_cooldown);
 }

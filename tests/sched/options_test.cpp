@@ -132,7 +132,7 @@ TEST_CASE("absurd members are refused by their name") {
   for (const refused& r : all) {
     const std::string said = refusal(r.options);
     INFO(r.member << ": " << said);
-    CHECK(said.starts_with(std::string("weft: runtime_options::") + r.member + " makes no sense; expected "));
+    CHECK(said.starts_with(std::string("weft: runtime_options::") + r.member + " is invalid; expected "));
     CHECK(said.find_first_of("0123456789") != std::string::npos);  // it says what would make sense
   }
 }
@@ -208,7 +208,7 @@ TEST_CASE("absurd variables are refused by their name") {
       const std::string name(v.name);
       const std::string said = refusal(name.c_str(), text);
       INFO(name << "='" << text << "': " << said);
-      CHECK_THAT(said, contains("weft: environment variable " + name + "='" + text + "' makes no sense"));
+      CHECK_THAT(said, contains("weft: environment variable " + name + "='" + text + "' is invalid"));
     }
   const char* const beyond[][2] = {{"WEFT_WORKERS", "4097"},       {"WEFT_STACK_SIZE", "0"},
                                    {"WEFT_STACK_SIZE", "1k"},      {"WEFT_STACK_SIZE", "5000m"},
@@ -222,7 +222,7 @@ TEST_CASE("absurd variables are refused by their name") {
   for (const auto& [variable, text] : beyond) {
     const std::string said = refusal(variable, text);
     INFO(variable << "='" << text << "': " << said);
-    CHECK_THAT(said, contains(std::string(variable) + "='" + text + "' makes no sense; expected"));
+    CHECK_THAT(said, contains(std::string(variable) + "='" + text + "' is invalid; expected"));
   }
 }
 

@@ -363,7 +363,7 @@ TEST_CASE("a search is bounded, and goes on where things have ended") {
 TEST_CASE("many objects are pending in one frame") {
   search s;
   s.open();
-  std::vector<int> data(4 * (weft::sched::large_frame / 2));
+  std::vector<int> data(4 * (weft::sched::granularity::large_frame / 2));
   std::vector<closure*> writers;
   for (std::size_t i = 0; i < data.size(); i += 4)
     writers.push_back(
@@ -380,7 +380,7 @@ TEST_CASE("a frame is large from WEFT_LARGE_FRAME unfinished closures on") {
   search s;
   frame& f = s.open();
   closure& first = s.add({writes(s.a)});
-  for (unsigned i = 1; i + 1 < weft::sched::large_frame; ++i) s.add({reads(s.a)});
+  for (unsigned i = 1; i + 1 < weft::sched::granularity::large_frame; ++i) s.add({reads(s.a)});
   CHECK(find_ready(s, s.table).large == nullptr);
   s.add({reads(s.a)});
   CHECK(find_ready(s, s.table).large == &f);
@@ -395,7 +395,7 @@ TEST_CASE("the closure that the owner has claimed does not count towards a large
   search s;
   frame& f = s.open();
   closure& claimed = s.add();
-  for (unsigned i = 1; i < weft::sched::large_frame; ++i) s.add();
+  for (unsigned i = 1; i < weft::sched::granularity::large_frame; ++i) s.add();
   s.claim(claimed);
   CHECK(find_ready(s, s.table).large == nullptr);
   s.add();
@@ -407,7 +407,7 @@ TEST_CASE("a ready closure is found in front of a large frame, and the large fra
   s.open();
   closure& parent = s.add();
   s.open(&parent);
-  for (unsigned i = 0; i < weft::sched::large_frame; ++i) s.add({writes(s.a)});
+  for (unsigned i = 0; i < weft::sched::granularity::large_frame; ++i) s.add({writes(s.a)});
   frame& f = *s.top;
   weft::sched::findings found = find_ready(s, s.table);
   CHECK(found.large == &f);
@@ -422,7 +422,7 @@ TEST_CASE("what a graph executes is not searched") {
   search s;
   frame& f = s.open();
   closure& parent = s.add();
-  for (unsigned i = 0; i < weft::sched::large_frame; ++i) s.add();
+  for (unsigned i = 0; i < weft::sched::granularity::large_frame; ++i) s.add();
   f.flags.fetch_or(frame::promoted, std::memory_order_relaxed);
   s.open(&parent);
   closure& child = s.add();

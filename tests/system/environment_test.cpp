@@ -60,7 +60,7 @@ TEST_CASE("numbers of the environment respect their range", "[base]") {
   for (const char* text : {"0", "1025", "-1", "", "many", "4 ", "0x4", "99999999999999999999"}) {
     const std::string said = refusal([&] { read(text); });
     CHECK(said == std::string("weft: environment variable WEFT_WORKERS='") + text +
-                      "' makes no sense; expected a whole number from 1 to 1024");
+                      "' is invalid; expected a whole number from 1 to 1024");
   }
 }
 

@@ -112,8 +112,8 @@
 #define WEFT_TINY_TASK_NS 200
 #endif
 /// For how long at first; small values are for tests.
-#ifndef WEFT_REST_US
-#define WEFT_REST_US 50
+#ifndef WEFT_COOLDOWN_US
+#define WEFT_COOLDOWN_US 50
 #endif
 /// How often a thief looks for the owner's answer before it pays for a barrier; small values are for tests.
 #ifndef WEFT_ANSWER_LOOKS
@@ -156,8 +156,8 @@
 #else
 #define WEFT_ABI_COUNTED
 #endif
-#if defined(WEFT_PLATFORM) || WEFT_LARGE_FRAME != 64 || WEFT_TINY_TASK_NS != 200 || WEFT_REST_US != 50 || \
-    WEFT_ANSWER_LOOKS != 64
+#if defined(WEFT_PLATFORM) || WEFT_LARGE_FRAME != 64 || WEFT_TINY_TASK_NS != 200 || \
+    WEFT_COOLDOWN_US != 50 || WEFT_ANSWER_LOOKS != 64
 #define WEFT_ABI_TUNED _tuned
 #else
 #define WEFT_ABI_TUNED

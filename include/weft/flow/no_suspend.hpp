@@ -35,7 +35,7 @@ class [[maybe_unused]] no_suspend {
       const char* const task = is_outside(s) ? nullptr : sched::current_task_name();
       base::fail(
           "the scope of '%s' (no_suspend at %s:%u) ends in task '%s', where it did not begin, or before one "
-          "within it; whatever belongs to a kernel thread must be let go where it was taken",
+          "within it; release it in the task that has acquired it",
           held_.name, held_.where.file_name(), static_cast<unsigned>(held_.where.line()),
           task != nullptr ? task : "none");
     }

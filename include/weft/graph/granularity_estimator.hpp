@@ -7,8 +7,8 @@
 
 namespace weft::inline WEFT_ABI::sched {
 
-/// Workers take more tasks at once where they are short, and thieves leave alone what is shorter than its way
-/// from one cache to another. *Thread safety*: under the lock of the graph; tiny_until() is a hint for
+/// Estimates the length of a graph's tasks from batches of them: how many a worker takes at once, and whether
+/// thieves leave them to the owner. *Thread safety*: under the lock of the graph; tiny_until() is a hint for
 /// anybody.
 class granularity_estimator {
  public:
@@ -19,34 +19,33 @@ class granularity_estimator {
     tiny_in_a_row_ = 0;
     tiny_until_.clear();
   }
-  /// What a batch of tasks was like, for those who would have to bring them to another cache.
-  enum class fork_action : std::uint8_t { tiny, fair, worth_it };
+  /// The length of a batch's tasks, compared with granularity::tiny_task.
+  enum class length : std::uint8_t { tiny, medium, worthwhile };
 
   /// Learns from a batch of `count` tasks that was executed from `start` to `end`.
-  fork_action judge(clock::time_point start, clock::time_point end, std::uint32_t count,
-                    bool by_owner) noexcept {
-    constexpr std::chrono::nanoseconds short_batch(5'000), long_batch(20'000);
+  length learn(clock::time_point start, clock::time_point end, std::uint32_t count, bool by_owner) noexcept {
+    using namespace granularity;
     const auto took = end - start;
-    if (took < short_batch && batch_ < 64)
+    if (took < short_batch && batch_ < largest_batch)
       batch_ *= 2;
     else if (took > long_batch && batch_ > 1)
       batch_ /= 2;
     if (took < tiny_task * count) {
-      tiny_until_.set(end + first_rest);
+      tiny_until_.set(end + first_cooldown);
       if (by_owner) tiny_in_a_row_ += count;
-      return fork_action::tiny;
+      return length::tiny;
     }
-    if (took <= 2 * tiny_task * count) return fork_action::fair;
+    if (took <= granularity::worthwhile * tiny_task * count) return length::medium;
     tiny_until_.clear();
     tiny_in_a_row_ = 0;
-    return fork_action::worth_it;
+    return length::worthwhile;
   }
   /// How many ready tasks a worker takes at once.
   std::uint32_t batch() const noexcept { return batch_; }
-  /// When thieves look again at what is too short for them.
+  /// Until when thieves leave the tasks to the owner.
   const deadline& tiny_until() const noexcept { return tiny_until_; }
-  /// Whether the owner has met tiny tasks only, and not just a few.
-  bool tiny_throughout() const noexcept { return tiny_in_a_row_ >= large_frame / 2; }
+  /// Whether the last tasks of the owner were tiny, and not just a few.
+  bool tiny_throughout() const noexcept { return tiny_in_a_row_ >= granularity::large_frame / 2; }
 
  private:
   std::uint32_t batch_ = 1;

@@ -89,7 +89,7 @@ class graph {
     }
   }
   /// The same, as far as it makes sense for workers who take batches.
-  void look_ahead() noexcept { look_ahead(2 * speed.batch(), 2 * large_frame); }
+  void look_ahead() noexcept { look_ahead(2 * speed.batch(), 2 * granularity::large_frame); }
   /// Whether the values of renamed objects have to be written back now. Nothing is visited before that.
   bool must_write_back() noexcept { return writing_back_ = unended_ == 0 && order_.versions().any(); }
   /// Moves them; by the owner. *Requires*: the lock is free.
@@ -204,12 +204,13 @@ class graph {
     stolen_nodes_.pop_back();
     return found;
   }
-  /// Learns from a batch, see pace::judge.
-  void judge_batch(clock::time_point begin, clock::time_point end, std::uint32_t count, bool own) noexcept {
+  /// Learns from a batch, see granularity_estimator::learn.
+  void learn_batch(clock::time_point begin, clock::time_point end, std::uint32_t count, bool own) noexcept {
     steal_cooldown& around = owner.load(base::memory_order_relaxed)->cooldown;
-    const granularity_estimator::fork_action v = speed.judge(begin, end, count, own);
-    if (v == granularity_estimator::fork_action::tiny) around.begin(*home->parent, speed.tiny_until().get());
-    if (v == granularity_estimator::fork_action::worth_it) around.end();
+    using enum granularity_estimator::length;
+    const auto length = speed.learn(begin, end, count, own);
+    if (length == tiny) around.begin(*home->parent, speed.tiny_until().get());
+    if (length == worthwhile) around.end();
   }
   /// Whether thieves should leave it to the owner, who is at it.
   bool tiny() const noexcept { return waiter == nullptr && speed.tiny_until().lies_ahead(); }
@@ -284,8 +285,7 @@ class graph {
         stolen_nodes_.reserve(stolen_nodes_.size() + 1);
         raised_.reserve(raised_.size() + 1);
         graph_node& n = visit(*c, true);
-        // Release and acquire: whoever ends the closure either sees this and tells the graph, or has ended
-        // it.
+        // Release and acquire: who ends the closure sees this and tells the graph, or has ended it already.
         if (c->state.compare_exchange_strong(state, closure_state::noted, base::memory_order_acq_rel)) {
           stolen_nodes_.push_back(&n);
         } else {

@@ -40,7 +40,7 @@ inline runtime_options checked_options(runtime_options o) {
 
   const auto refuse_unless = [](bool sensible, const char* member, const std::string& expected) {
     if (!sensible)
-      throw option_error(std::string("weft: runtime_options::") + member + " makes no sense; expected " +
+      throw option_error(std::string("weft: runtime_options::") + member + " is invalid; expected " +
                          expected);
   };
   refuse_unless(o.workers <= limits::workers, "workers",

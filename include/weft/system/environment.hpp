@@ -48,7 +48,7 @@ inline bool in_environment_table(std::string_view name) noexcept {
 
 [[noreturn]] inline void refuse_value(const char* name, std::string_view text, const std::string& expected) {
   std::string sentence = "weft: environment variable ";
-  sentence.append(name).append("='").append(text).append("' makes no sense; expected ").append(expected);
+  sentence.append(name).append("='").append(text).append("' is invalid; expected ").append(expected);
   throw option_error(sentence);
 }
 

@@ -12,9 +12,6 @@ namespace weft::inline WEFT_ABI::sched {
 /// An exception or none; unlike std::exception_ptr, empty at no cost and in constant expressions.
 using late_exception = std::optional<std::exception_ptr>;
 
-/// See WEFT_LARGE_FRAME.
-inline constexpr unsigned large_frame = WEFT_LARGE_FRAME;
-
 /// An exception, and the closure at whose place it stands; null where that place is before all closures.
 struct placed_exception {
   std::exception_ptr error;

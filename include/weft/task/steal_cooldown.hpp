@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/base/atomic.hpp>
+#include <weft/task/granularity.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -33,25 +34,18 @@ class deadline {
   base::atomic<std::int64_t> since_epoch_{0};
 };
 
-/// See WEFT_TINY_TASK_NS and WEFT_REST_US.
-inline constexpr std::chrono::nanoseconds tiny_task(WEFT_TINY_TASK_NS);
-inline constexpr std::chrono::microseconds first_rest(WEFT_REST_US);
-
-/// The rest of a strand: frames right above one of its frames, which is where one body's children stand one
-/// after the other, are left to the owner for a while.
-/// *Thread safety*: as deadline.
+/// For how long thieves leave the frames right above one frame of a strand, where the children of one body
+/// are, to the owner. *Thread safety*: as deadline.
 class steal_cooldown {
  public:
   /// Begins one, twice as long as the last, unless that was ended.
   void begin(const frame& below) noexcept {
-    const std::uint32_t before = length_.load(base::memory_order_relaxed);
-    const std::uint32_t length = !end_.any()                   ? WEFT_REST_US
-                                 : before < 16u * WEFT_REST_US ? 2 * before
-                                                               : 32u * WEFT_REST_US;
+    const std::uint32_t doubled = 2 * length_.load(base::memory_order_relaxed);
+    const std::uint32_t length = !end_.any() ? first : doubled < longest ? doubled : longest;
     length_.store(length, base::memory_order_relaxed);
     begin(below, deadline::clock::now() + std::chrono::microseconds(length));
   }
-  /// Begins one that ends then, or goes on with a longer one.
+  /// Begins one that ends then, unless a longer one has begun.
   void begin(const frame& below, deadline::clock::time_point end) noexcept {
     if (below_.load(base::memory_order_relaxed) == &below && end_.get() >= end) return;
     below_.store(&below, base::memory_order_relaxed);
@@ -61,16 +55,19 @@ class steal_cooldown {
   void end() noexcept { end_.clear(); }
   /// Whether there was one, and nothing since was worth a theft.
   bool any() const noexcept { return end_.any(); }
-  /// Whether frames right above this one are to be left alone.
+  /// Whether thieves are to leave the frames right above this one alone.
   bool covers(const frame& below) const noexcept {
     return below_.load(base::memory_order_relaxed) == &below && end_.lies_ahead();
   }
   deadline::clock::time_point last() const noexcept { return end_.get(); }
 
  private:
+  static constexpr std::uint32_t first = granularity::first_cooldown.count(),
+                                 longest = granularity::longest_cooldown.count();
+
   deadline end_;
-  base::atomic<const frame*> below_{nullptr};         // only compared
-  base::atomic<std::uint32_t> length_{WEFT_REST_US};  // microseconds
+  base::atomic<const frame*> below_{nullptr};  // only compared
+  base::atomic<std::uint32_t> length_{first};  // microseconds
 };
 
 }  // namespace weft::inline WEFT_ABI::sched

@@ -192,8 +192,8 @@ inline void check_nothing_held([[maybe_unused]] const strand& s,
     return;
   const char* const name = task();
   base::fail(
-      "task '%s' %s while '%s' is held (no_suspend at %s:%u); a task that waits may go on in another kernel "
-      "thread, so let go of it first",
+      "task '%s' %s while '%s' is held (no_suspend at %s:%u); a suspended task may resume on another "
+      "kernel thread, so release it first",
       name != nullptr ? name : "task", how, s.holds->name, s.holds->where.file_name(),
       static_cast<unsigned>(s.holds->where.line()));
 #endif

@@ -40,7 +40,7 @@ inline bool worker::promote(strand& s, frame& f) noexcept {
   // The owner may have moved on since the frame was searched, to an exception that stands at this place.
   closure* const from = f.current.load(base::memory_order_acquire);
   if (from != nullptr && from->state.load(base::memory_order_acquire) == closure_state::failed) return false;
-  const std::size_t reach = std::size_t{4 * large_frame} << f.attempts;
+  const std::size_t reach = std::size_t{4 * granularity::large_frame} << f.attempts;
   graph* g = nullptr;
   try {
     g = &home_->take_graph();
@@ -184,7 +184,7 @@ inline strand* worker::end_graph_task(strand& s) noexcept {
       n = nullptr;
       if (folds == nullptr) {
         g.look_ahead();
-        g.judge_batch(s.batch_start, end, s.batch_size, false);
+        g.learn_batch(s.batch_start, end, s.batch_size, false);
         if (!g.tiny()) n = g.take();
         if (n != nullptr) {
           s.batch_size = take_batch(g, home_->workers.size(), *n);

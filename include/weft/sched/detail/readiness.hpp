@@ -39,8 +39,8 @@ struct findings {
 /// Finds a ready closure, from a frame on, oldest first (innermost first, where the strand says so), and a
 /// frame that should be promoted: a large one, or one with rights beyond whole objects. *Requires*: the
 /// caller is alone inside the strand. *Throws*: std::bad_alloc. *Cost*: linear in the closures met, at most
-/// large_frame for each frame. *Source*: the steal of KAAPI (Gautier, Besseron, Pigeon, PASCO'07,
-/// section 3.3), from a moving start.
+/// granularity::large_frame for each frame. *Source*: the steal of KAAPI (Gautier, Besseron, Pigeon,
+/// PASCO'07, section 3.3), from a moving start.
 inline findings find_ready(strand& s, pending_rights& pending, frame* from) {
   using namespace base;
   findings found;
@@ -81,7 +81,7 @@ inline findings find_ready(strand& s, pending_rights& pending, frame* from) {
     }
     unsigned seen = 0;
     const closure* in_this_frame = nullptr;
-    for (; c != nullptr && seen < large_frame; c = c->next.load(memory_order_acquire), ++seen) {
+    for (; c != nullptr && seen < granularity::large_frame; c = c->next.load(memory_order_acquire), ++seen) {
       const closure_state state =
           c->state.load(memory_order_acquire);  // pairs with the exchange in end_stolen
       if (state == closure_state::done) continue;
@@ -98,7 +98,7 @@ inline findings find_ready(strand& s, pending_rights& pending, frame* from) {
       renames = renames || (!ready && c->what->kinds != nullptr);
     }
     if (found.large == nullptr &&
-        (seen == large_frame || (!whole && seen != 0) || (renames && in_this_frame == nullptr)))
+        (seen == granularity::large_frame || (!whole && seen != 0) || (renames && in_this_frame == nullptr)))
       found.large = f;
   }
   return found;

@@ -102,8 +102,7 @@ inline strand* worker::steal_from_running(strand& s) {
 /// strand. *Returns*: what was found last; `large`: that was promoted.
 inline findings worker::look_into(strand& s) noexcept {
   // Frames without parallelism in sight are left to their owner, who is faster alone and stands still
-  // meanwhile: thieves look again when that has become a small part of its time, and each time twice as far.
-  constexpr unsigned share = 16;
+  // meanwhile (granularity::fruitless_search). The next search goes twice as far.
   deadline::clock::time_point start{}, until{};
   const frame* in_vain = nullptr;
   findings found;
@@ -114,9 +113,9 @@ inline findings worker::look_into(strand& s) noexcept {
     } catch (const std::bad_alloc&) {  // no memory to search: nothing found
       found = {};
     }
-    const bool rests = found.large != nullptr && s.cooldown.covers(*found.large->parent);
-    if (rests) found.large = nullptr;
-    if (rests || found.cooldown) look_again_at(until = s.cooldown.last());
+    const bool cools = found.large != nullptr && s.cooldown.covers(*found.large->parent);
+    if (cools) found.large = nullptr;
+    if (cools || found.cooldown) look_again_at(until = s.cooldown.last());
     if (found.large == nullptr) break;
     if (in_vain == nullptr) start = deadline::clock::now();
     if (promote(s, *found.large)) return found;
@@ -125,7 +124,7 @@ inline findings worker::look_into(strand& s) noexcept {
   } while (found.ready == nullptr);
   if (in_vain != nullptr) {
     const auto end = deadline::clock::now();
-    s.cooldown.begin(*in_vain->parent, std::max(until, end + share * (end - start)));
+    s.cooldown.begin(*in_vain->parent, std::max(until, end + granularity::fruitless_search * (end - start)));
   }
   return found;
 }
@@ -156,13 +155,13 @@ inline strand* worker::take_from(strand& s) noexcept {
 /// Notes how long a stolen task took. Where tasks are shorter than the trouble that a theft makes for their
 /// owner, a thief pauses between two of them, longer each time.
 inline void worker::note_theft(base::clock::time_point start) noexcept {
-  constexpr std::chrono::nanoseconds worth_it(1000), first_pause(2000);
+  using namespace granularity;
   const auto now = base::clock::now();
-  if (now - start > worth_it) {
+  if (now - start > short_theft) {
     steal_backoff_ = 0;
   } else {
     no_steal_before_ = now + first_pause * (1u << steal_backoff_);
-    steal_backoff_ = std::min(steal_backoff_ + 1, 6u);
+    steal_backoff_ = std::min(steal_backoff_ + 1, pause_doublings);
   }
 }
 

@@ -145,13 +145,14 @@ WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
   const unsigned wakes_in_vain = certain ? 0 : e.wakes_in_vain.load(base::memory_order_relaxed);
   const auto now = base::clock::now().time_since_epoch();
   // While tasks pass fast, enter asks more rarely.
-  constexpr std::chrono::microseconds fast(1);
-  s.quiet_tasks = now - std::exchange(s.last_look, now) < fast ? std::min(2 * s.quiet_length + 1, 7u) : 0;
+  s.quiet_tasks = now - std::exchange(s.last_look, now) < granularity::fast_task
+                      ? std::min(2 * s.quiet_length + 1, 7u)
+                      : 0;
   s.quiet_length = s.quiet_tasks;
-  // A worker that was just woken goes on searching for longer than the floor, or there is no floor.
-  constexpr std::chrono::microseconds floor(20);
-  const unsigned patience = std::min(wakes_in_vain, 8u);
-  if ((!certain || e.options.spin > 2 * floor) && now - s.last_offer < floor * (1u << patience)) return;
+  // A worker that was just woken searches for longer than the interval, or there is none.
+  using granularity::wake_interval;
+  const auto interval = wake_interval * (1u << std::min(wakes_in_vain, granularity::wake_doublings));
+  if ((!certain || e.options.spin > 2 * wake_interval) && now - s.last_offer < interval) return;
   s.last_offer = now;
   s.executor->count(counter::wakes);
   e.bell.notify_one();

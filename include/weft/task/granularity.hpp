@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSL-1.0
+// The policy of granularity: from which length on work is worth moving to another core.
+#pragma once
+
+#include <weft/base/config.hpp>
+
+#include <chrono>
+#include <cstdint>
+
+/// Constants of all feedback loops that compare the length of tasks with the price of moving them. *Source*
+/// of the measured ones: docs/development/decisions.md, "Large frames become graphs", on two cores of an AMD
+/// EPYC.
+namespace weft::inline WEFT_ABI::sched::granularity {
+
+/// Thieves leave shorter tasks of large frames to their owner: a closure and its data take as long to reach
+/// another core's cache. Measured: empty tasks take 250 ns each when they are stolen, 10 to 20 when they are
+/// left.
+inline constexpr std::chrono::nanoseconds tiny_task(WEFT_TINY_TASK_NS);
+/// A batch of tasks at least this many times as long as tiny ones ends the cooldown. Between the two nothing
+/// changes, so that tasks of about the limit do not make thieves come and go.
+inline constexpr unsigned worthwhile = 2;
+
+/// How many pending closures make a frame large. Smaller ones cost some 100 instructions per task less
+/// without a graph.
+inline constexpr unsigned large_frame = WEFT_LARGE_FRAME;
+
+/// For how long thieves leave a frame of tiny tasks alone, at first; doubled each time, up to
+/// longest_cooldown. A theft in vain stops the owner for about a microsecond: 2 % of the first cooldown.
+inline constexpr std::chrono::microseconds first_cooldown(WEFT_COOLDOWN_US);
+inline constexpr std::chrono::microseconds longest_cooldown = 32 * first_cooldown;
+/// After a search that found no parallelism in a frame, thieves leave it alone for this many times as long as
+/// they searched: the owner, who stood still meanwhile, loses 6 %. Measured: a chain took 60 to 1,000 ns per
+/// task without.
+inline constexpr unsigned fruitless_search = 16;
+
+/// Workers take twice as many tasks of a graph at once while a batch takes less than the first, half as many
+/// while it takes more than the second. Short enough to be given back soon, long enough for the lock of the
+/// graph. Measured: 10 and 20 microseconds in place of 5 changed nothing.
+inline constexpr std::chrono::nanoseconds short_batch(5'000), long_batch(20'000);
+inline constexpr std::uint32_t largest_batch = 64;
+
+/// A thief whose stolen task took less than the first pauses before the next theft, for the second at first,
+/// doubled each time up to 64 times. A theft costs both workers about as much as the task then.
+inline constexpr std::chrono::nanoseconds short_theft(1'000), first_pause(2'000);
+inline constexpr unsigned pause_doublings = 6;
+
+/// An owner wakes a sleeping worker at most once in this time (a system call of some microseconds), up to 2^8
+/// times more rarely while wakes are in vain; and asks more rarely whether to, where tasks take less than
+/// `fast_task`.
+inline constexpr std::chrono::microseconds wake_interval(20), fast_task(1);
+inline constexpr unsigned wake_doublings = 8;
+
+}  // namespace weft::inline WEFT_ABI::sched::granularity
