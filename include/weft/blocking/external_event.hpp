@@ -27,10 +27,8 @@ class awaited_event final : public closure {
   awaited_event() noexcept : closure(what_), self_(this) {
     static_assert(sizeof(awaited_event) == sizeof(closure) + sizeof(void*), "objects() finds it there");
   }
-  static constexpr task_options defaults_{};
   static constexpr access_mode modes_[] = {access_mode::update};
-  static constexpr descriptor what_{nullptr, nullptr, modes_, 1,
-                                    [](const closure&) noexcept -> const task_options& { return defaults_; }};
+  static constexpr descriptor what_{.modes = modes_, .objects = 1};
   [[maybe_unused]] void* self_;
 };
 

@@ -7,9 +7,9 @@
 
 namespace weft::inline WEFT_ABI::sched {
 
-/// Strands that call one function, besides the task that needs it done (the founder), which calls it too.
-/// What there is to do, the function finds out; it returns when there is nothing at the moment. A strand is
-/// sent for by call(); it begins when a worker has nothing better to do, or when another member's body waits.
+/// Strands that execute one function in parallel with the task that needs its result (the founder), which
+/// executes it too. The function looks for work itself, and returns when it finds none. A strand that
+/// add_helper() submits starts when a worker is idle, or when the body of another member waits.
 ///
 /// Who may touch it when:
 ///  1. The founder makes it, and returns from wait() before it ends.
@@ -19,22 +19,22 @@ class helper_team {
  public:
   using function = void (*)(void* of) noexcept;
 
-  /// *Requires*: called in a task; `options` live as long. `what` says to people what is waited for.
+  /// *Requires*: called in a task; `options` live as long. `what`: names the team in reports.
   /// *Throws*: std::bad_alloc, std::system_error.
   helper_team(strand& founder, function work, void* of, const task_options& options, const char* what);
   helper_team(const helper_team&) = delete;
   helper_team& operator=(const helper_team&) = delete;
   ~helper_team();
 
-  /// Sends for one more. *Returns*: whether one will come; there may be no memory for it. *Requires*: called
-  /// by the founder or a member.
-  bool call() noexcept;
+  /// Submits one more helper. *Returns*: false if there is no memory for it. *Requires*: called by the
+  /// founder or a member.
+  bool add_helper() noexcept;
 
-  /// Waits until all have left, to which the founder belongs. *Suspends*: yes.
+  /// Leaves the team, and waits until all others have left. *Suspends*: yes.
   void wait() noexcept;
 
  private:
-  struct switch_action;
+  struct helper_task;
   static signal* leave_(strand& s) noexcept;
 
   strand& founder_;

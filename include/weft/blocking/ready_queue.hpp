@@ -158,7 +158,7 @@ class ready_queue {
     return n;
   }
   void send_for_help() noexcept {
-    if (team_->call()) return;
+    if (team_->add_helper()) return;
     const std::lock_guard hold(mutex_);
     called_ = false;
   }

@@ -24,14 +24,7 @@ struct record_marker final : closure {
   std::uint32_t from;
 
  private:
-  static constexpr task_options defaults{};
-  static constexpr descriptor kind{
-      .run = [](closure&) {},
-      .drop = [](closure&) noexcept {},
-      .modes = nullptr,
-      .objects = 0,
-      .options = [](const closure&) noexcept -> const task_options& { return defaults; },
-      .marker = true};
+  static constexpr descriptor kind{.run = [](closure&) {}, .drop = [](closure&) noexcept {}, .marker = true};
 };
 
 #if WEFT_CHECKED

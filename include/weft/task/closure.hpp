@@ -23,15 +23,20 @@ struct task_options {
   bool event = false;         ///< may call this_task::hold(); never runs inside fork
 };
 
+/// The options of tasks that were forked without any, and of closures that are no tasks.
+inline constexpr task_options default_options{};
+inline const task_options& options_by_default(const closure&) noexcept { return default_options; }
+
 inline constexpr std::uint32_t all_parts = UINT32_MAX;
 
 /// All that is known of a kind of task at compile time; one static object per fork site's types.
 struct descriptor {
-  void (*run)(closure&);  ///< calls the body and destroys the arguments; lets the body's exception out
-  void (*drop)(closure&) noexcept;  ///< destroys the arguments of a task that never runs
-  const access_mode* modes;         ///< rights on the objects, in the order of closure::objects()
-  std::size_t objects;              ///< how many
-  const task_options& (*options)(const closure&) noexcept;
+  void (*run)(closure&) =
+      nullptr;  ///< calls the body and destroys the arguments; lets the body's exception out
+  void (*drop)(closure&) noexcept = nullptr;  ///< destroys the arguments of a task that never runs
+  const access_mode* modes = nullptr;         ///< rights on the objects, in the order of closure::objects()
+  std::size_t objects = 0;                    ///< how many
+  const task_options& (*options)(const closure&) noexcept = &options_by_default;
   bool plain = true;  ///< only read, write and update of whole objects, all of them in objects()
   /// Tells the accesses besides those on objects(), also while the task runs; null: there are none.
   void (*more)(closure&, access_visitor&) = nullptr;

@@ -10,9 +10,7 @@ namespace weft::inline WEFT_ABI::sched {
 WEFT_FUNCTION engine& home_of(const strand& s) noexcept { return s.executor->home(); }
 
 WEFT_FUNCTION closure& begin_external(strand& s) {
-  static constexpr task_options defaults{};
-  static constexpr descriptor external{
-      nullptr, nullptr, nullptr, 0, [](const closure&) noexcept -> const task_options& { return defaults; }};
+  static constexpr descriptor external{};
   if (!s.pending()) open_frame(s);
   auto* const c = ::new (s.closures.allocate(sizeof(closure))) closure(external);
   c->state.store(closure_state::stolen, base::memory_order_relaxed);  // published by link

@@ -22,13 +22,11 @@ class fence final : public closure {
     fence_listener& l = *static_cast<fence&>(c).listener_;
     l.dropped(l);
   }
-  static constexpr task_options defaults_{.name = "fence", .local = true};
+  static constexpr task_options options_{.name = "fence", .local = true};
   static constexpr descriptor what_{
       .run = &run_,
       .drop = &drop_,
-      .modes = nullptr,
-      .objects = 0,
-      .options = [](const closure&) noexcept -> const task_options& { return defaults_; },
+      .options = [](const closure&) noexcept -> const task_options& { return options_; },
       .fence = true};
   fence_listener* listener_;
 };

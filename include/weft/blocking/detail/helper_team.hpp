@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// How helpers are sent for, and how the founder waits for them.
+// How a helper team gets its strands, and how its founder waits for them.
 #pragma once
 
 #include <weft/blocking/helper_team.hpp>
@@ -8,16 +8,16 @@
 namespace weft::inline WEFT_ABI::sched {
 
 /// What a helper's strand executes.
-struct helper_team::switch_action final : closure {
-  explicit switch_action(helper_team& c) noexcept : closure(what), of(c) {}
+struct helper_team::helper_task final : closure {
+  explicit helper_task(helper_team& c) noexcept : closure(what), of(c) {}
   static void run(closure& c) {
-    const helper_team& whole = static_cast<switch_action&>(c).of;
+    const helper_team& whole = static_cast<helper_task&>(c).of;
     whole.work_(whole.of_);
   }
   static const task_options& options_of(const closure& c) noexcept {
-    return static_cast<const switch_action&>(c).of.options_;
+    return static_cast<const helper_task&>(c).of.options_;
   }
-  static constexpr descriptor what{&run, [](closure&) noexcept {}, nullptr, 0, &options_of};
+  static constexpr descriptor what{.run = &run, .drop = [](closure&) noexcept {}, .options = &options_of};
 
   helper_team& of;
 };
@@ -39,11 +39,11 @@ WEFT_FUNCTION helper_team::~helper_team() {
   if (meanwhile_ != nullptr) engine_.contexts.put(*meanwhile_);
 }
 
-WEFT_FUNCTION bool helper_team::call() noexcept {
+WEFT_FUNCTION bool helper_team::add_helper() noexcept {
   strand* s = nullptr;
   try {
     s = &engine_.take_strand();
-    s->root.current.store(::new (s->closures.allocate(sizeof(switch_action))) switch_action(*this),
+    s->root.current.store(::new (s->closures.allocate(sizeof(helper_task))) helper_task(*this),
                           base::memory_order_relaxed);  // published by submit
   } catch (const std::bad_alloc&) {
     if (s != nullptr) engine_.put_strand(*s);

@@ -245,11 +245,10 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...> final : pu
     }
   }
   static const sched::task_options& options_of_([[maybe_unused]] const sched::closure& c) noexcept {
-    static constexpr sched::task_options defaults{};
     if constexpr (WithOptions)
       return static_cast<const task&>(c).options_;
     else
-      return defaults;
+      return sched::default_options;
   }
 
   static constexpr std::array<access_mode, object_count + 1> modes_ = [] {

@@ -45,9 +45,7 @@ WEFT_NOINLINE WEFT_FUNCTION void defer(strand& s, closure& c) noexcept {
 }
 
 WEFT_COLD WEFT_FUNCTION void raise(strand& s, std::exception_ptr e) noexcept {
-  static constexpr task_options defaults{};
-  static constexpr descriptor nothing{
-      nullptr, nullptr, nullptr, 0, [](const closure&) noexcept -> const task_options& { return defaults; }};
+  static constexpr descriptor nothing{};
   if (failing(s)) return;  // an earlier exception is already there
   const auto allocate = [&s](std::size_t size) {
     void* const place = s.closures.allocate_last_resort(size);

@@ -146,7 +146,7 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, graph
     if (now == turn::run) return g.at->task;
     if (round < 32) {
       patience.wait();
-    } else if (!s.executor->await_graph(s, g, as_data)) {
+    } else if (!s.executor->await(s, {.large = &g}, as_data)) {
       outcome = graph_outcome::aside;
       return nullptr;
     }

@@ -27,12 +27,12 @@ inline void worker::switch_to(context_slot& to, switch_action first) noexcept {
 inline void worker::run_switch_action() noexcept {
   const switch_action e = std::exchange(switch_action_, {});
   if (e.retired != nullptr && e.retired != &native_) home_->contexts.put(*e.retired);
-  if (e.waits != nullptr && !put_aside(*e.waits, e.for_closure, e.for_signal, e.for_graph)) next_ = e.waits;
+  if (e.waits != nullptr && !put_aside(*e.waits, e.what)) next_ = e.waits;
 }
 
 /// Publishes the strand as waiting: thieves may enter it, and whoever ends what it waits for continues it.
 /// *Returns*: false if that has happened already; then the strand is this worker's as before.
-inline bool worker::put_aside(strand& s, closure* c, signal* happens, graph* g) noexcept {
+inline bool worker::put_aside(strand& s, const wait_reason& what) noexcept {
   using namespace base;
   counters_.add(counter::deferred, std::exchange(s.deferred, 0));
   running_.store(nullptr, memory_order_release);  // a hint for thieves; they check the status under the lock
@@ -40,23 +40,24 @@ inline bool worker::put_aside(strand& s, closure* c, signal* happens, graph* g) 
   s.mutex.lock();
   s.status.store(strand_status::waiting, memory_order_relaxed);  // ordered by the lock
   s.waiting_at = this;
-  s.awaits = {c, happens, g};
+  s.awaits = what;
   ++s.waits;
   s.mutex.unlock();
   waiting_.push_back(s);
   // From success on the strand belongs to whoever ends the closure or sets the signal: release hands
   // everything over; acquire takes the results if it has ended.
   bool waits;
-  if (c != nullptr) {
+  if (what.task != nullptr) {
     closure_state expected = closure_state::stolen;
-    waits = c->state.compare_exchange_strong(expected, closure_state::awaited, memory_order_acq_rel);
-  } else if (g != nullptr) {
-    const std::lock_guard hold(g->mutex);
-    waits = !g->all_ended() && !g->needs_owner() && (g->ready() == 0 || g->next_is_for_thieves());
-    if (waits) g->waiter = &s;
+    waits = what.task->state.compare_exchange_strong(expected, closure_state::awaited, memory_order_acq_rel);
+  } else if (what.large != nullptr) {
+    graph& g = *what.large;
+    const std::lock_guard hold(g.mutex);
+    waits = !g.all_ended() && !g.needs_owner() && (g.ready() == 0 || g.next_is_for_thieves());
+    if (waits) g.waiter = &s;
   } else {
     std::uint32_t expected = signal::off;
-    waits = happens->state.compare_exchange_strong(expected, signal::awaited, memory_order_acq_rel);
+    waits = what.happens->state.compare_exchange_strong(expected, signal::awaited, memory_order_acq_rel);
   }
   if (waits) return true;
   waiting_.remove(s);
@@ -64,57 +65,42 @@ inline bool worker::put_aside(strand& s, closure* c, signal* happens, graph* g) 
   return false;
 }
 
-inline bool worker::await(strand& s, closure& stolen, bool as_data) {
-  if (as_data) {
-    s.suspended = nullptr;
-    count(counter::parkings);
-    return !put_aside(s, &stolen, nullptr, nullptr);
-  }
-  context_slot* fresh = nullptr;
-  try {
-    fresh = &home_->contexts.take();
-  } catch (...) {
-    // No stack for anybody else to run on. Waiting in place cannot deadlock within one runtime: along the
-    // chain of strands that wait for stolen closures there is always one that runs, or is taken over by
-    // whoever ended its closure. (Out of memory, and with runs nested between two runtimes, it may.)
-    for (base::backoff wait; stolen.state.load(base::memory_order_acquire) == closure_state::stolen;
-         wait.wait())
-      look(s);
-    return true;
-  }
-  count(counter::suspensions);
-  s.suspended = active_;
-  switch_to(*fresh, {.waits = &s, .for_closure = &stolen});
-  return true;
-}
-
-/// Waits until the owner of a promoted frame has something to do. *Returns*: as await.
-inline bool worker::await_graph(strand& s, graph& g, bool as_data) {
-  if (as_data) {
-    s.suspended = nullptr;
-    count(counter::parkings);
-    return !put_aside(s, nullptr, nullptr, &g);
-  }
-  context_slot* fresh = nullptr;
-  try {
-    fresh = &home_->contexts.take();
-  } catch (...) {
-    base::backoff().wait();  // no stack for anybody else: the caller looks again, see await
+/// Waits without another stack, for want of memory. This cannot deadlock within one runtime: along the chain
+/// of strands that wait for stolen closures there is always one that runs, or is taken over by whoever ended
+/// its closure. (Out of memory, and with runs nested between two runtimes, it may.)
+inline void wait_in_place(strand& s, const wait_reason& what) noexcept {
+  base::backoff wait;
+  do {
+    wait.wait();
     look(s);
+  } while (what.task != nullptr &&
+           what.task->state.load(base::memory_order_acquire) == closure_state::stolen);
+}
+
+inline bool worker::await(strand& s, const wait_reason& what, bool as_data) {
+  if (as_data) {
+    s.suspended = nullptr;
+    count(counter::parkings);
+    return !put_aside(s, what);
+  }
+  context_slot* fresh = nullptr;
+  try {
+    fresh = &home_->contexts.take();
+  } catch (...) {
+    wait_in_place(s, what);
     return true;
   }
   count(counter::suspensions);
   s.suspended = active_;
-  switch_to(*fresh, {.waits = &s, .for_graph = &g});
+  switch_to(*fresh, {.waits = &s, .what = what});
   return true;
 }
 
-/// Waits in a body for a signal of which the strand is the waiter; the worker goes on with `meanwhile`.
 inline void worker::await_signal(strand& s, signal& g, context_slot& meanwhile) noexcept {
   count(counter::suspensions);
   s.suspended = active_;
   context::races::hide_accesses();  // as in all that wait
-  switch_to(meanwhile, {.waits = &s, .for_signal = &g});
+  switch_to(meanwhile, {.waits = &s, .what = {.happens = &g}});
   context::races::show_accesses();
 }
 
@@ -129,7 +115,9 @@ WEFT_FUNCTION void raise_signal(signal& g) noexcept {
   if (e != nullptr) e->visitors.fetch_sub(1, base::memory_order_release);  // pairs with close
 }
 
-inline bool await(strand& s, closure& stolen, bool as_data) { return s.executor->await(s, stolen, as_data); }
+inline bool await(strand& s, closure& stolen, bool as_data) {
+  return s.executor->await(s, {.task = &stolen}, as_data);
+}
 
 inline bool sleepers_near(const strand& s) noexcept {
   return s.wanted_surplus != 0 && s.executor->home().bell.any_waiting();

@@ -60,8 +60,11 @@ class worker {
   static void take_from_waiting(strand& s) noexcept { s.waiting_at->waiting_.remove(s); }
   static strand* finish_noted(strand& victim, closure& c) noexcept;
 
-  bool await(strand& s, closure& stolen, bool as_data);
-  bool await_graph(strand& s, graph& g, bool as_data);
+  /// Waits in the strand that it executes: with its stack, or `as_data`, where no body is on that. *Returns*:
+  /// false if the strand was put aside as data, and belongs to somebody else; else that it may look for what
+  /// it needs again.
+  bool await(strand& s, const wait_reason& what, bool as_data);
+  /// Waits in a body for a signal of which the strand is the waiter; the worker runs on with `meanwhile`.
   void await_signal(strand& s, signal& g, context_slot& meanwhile) noexcept;
 
  private:
@@ -69,9 +72,7 @@ class worker {
   struct switch_action {
     context_slot* retired = nullptr;  ///< a stack nobody needs now
     strand* waits = nullptr;          ///< a strand whose body waits on the stack just left,
-    closure* for_closure = nullptr;   ///< for this to end,
-    signal* for_signal = nullptr;     ///< or for this,
-    graph* for_graph = nullptr;       ///< or for something ready in this
+    wait_reason what{};               ///< for this
   };
 
   void main(context_slot* first);
@@ -82,7 +83,7 @@ class worker {
   strand* end(strand& s) noexcept;
   strand* end_stolen(strand& s) noexcept;
   strand* set_and_adopt(signal* g) noexcept;
-  bool put_aside(strand& s, closure* c, signal* happens, graph* g) noexcept;
+  bool put_aside(strand& s, const wait_reason& what) noexcept;
   strand* end_graph_task(strand& s) noexcept;
   strand* take_from_graphs(strand& s, bool running) noexcept;
   void look_again_at(deadline::clock::time_point t) noexcept;
