@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: BSL-1.0
 """What Doxygen reads in place of a source file. usage: filter.py <file>
 
-Headers lose the inline namespace, which nobody writes. Pages lose links to what is not part of the site, but keep their
-text; their anchors get Doxygen's spelling.
+Headers lose the inline namespace, which nobody writes, and each part of a docstring becomes a paragraph. Pages lose
+links to what is not part of the site, but keep their text; their anchors get Doxygen's spelling.
 """
 import pathlib
 import re
 import sys
 
 
+parts = "Requires|Effects|Returns|Throws|Suspends|Cost|Thread safety|Example|Source"
+part = re.compile(rf"^( *)/// (\*(?:{parts})\*:)", re.MULTILINE)
 pages = pathlib.Path(__file__).resolve().parents[1]
 
 
@@ -34,6 +36,7 @@ def main(name):
         text = page(path, text)
     else:
         text = text.replace("weft::inline WEFT_ABI", "weft")
+        text = part.sub(r"\1///\n\1/// \2", text)  # each part of a docstring is a paragraph
     sys.stdout.write(text)
 
 

@@ -68,7 +68,9 @@ struct log_head {
 
 /// Writes the records behind the head: each is 32 bytes with a checksum of its own, and none is ever
 /// overwritten, so that a crash at any moment loses at most the record that is being written. The layout is
-/// in docs/reference/append-format.md. *Throws*: std::system_error. *Thread safety*: one thread at a time.
+/// in docs/reference/append-format.md.
+/// *Throws*: std::system_error.
+/// *Thread safety*: one thread at a time.
 class commit_log {
  public:
   static constexpr std::size_t record_size = 32;
@@ -78,11 +80,12 @@ class commit_log {
   commit_log(io::file& log, std::uint64_t salt, const io::directory& in) noexcept
       : journal_(log, in), salt_(salt) {}
 
-  /// Notes that the first `frontier` bytes are final. *Requires*: they have been written. *Effects*: one
-  /// write; with `durable`, the file that they are in, those bytes, the record, and all before it, are on the
-  /// device on return. A power failure before that may leave the record without the bytes: its checksum
-  /// tells. *Throws*: after a failed write the note may be repeated; after a failed synchronisation nothing
-  /// is sure.
+  /// Notes that the first `frontier` bytes are final.
+  /// *Requires*: they have been written.
+  /// *Effects*: one write; with `durable`, the file that they are in, those bytes, the record, and all before
+  /// it, are on the device on return. A power failure before that may leave the record without the bytes: its
+  /// checksum tells.
+  /// *Throws*: after a failed write the note may be repeated; after a failed synchronisation nothing is sure.
   void note(std::uint64_t frontier, std::uint32_t crc_of_prefix, io::file* durable = nullptr) {
     std::array<std::byte, record_size> record{};
     put(&record[0], magic_);

@@ -22,14 +22,15 @@
 
 namespace weft::inline WEFT_ABI {
 
-/// A finished stream: a segmented one (index and data files), or any ordinary file. Movable. *Throws*:
-/// std::system_error where a file cannot be read, damaged_stream where it is not as it was written. *Thread
-/// safety*: pread, verify and export_plain from any thread; read and seek share one position.
+/// A finished stream: a segmented one (index and data files), or any ordinary file. Movable.
+/// *Throws*: std::system_error where a file cannot be read, damaged_stream where it is not as it was written.
+/// *Thread safety*: pread, verify and export_plain from any thread; read and seek share one position.
 class append_reader {
  public:
   /// Opens the stream `path`; of a segmented one it reads and checks the whole index, and looks at the
-  /// existence, the header and the length of every data file. *Throws*: also weft::error if the stream is not
-  /// finished; `recover(path)` then keeps what is complete. *Cost*: some 10 ms for a million segments.
+  /// existence, the header and the length of every data file.
+  /// *Throws*: also weft::error if the stream is not finished; `recover(path)` then keeps what is complete.
+  /// *Cost*: some 10 ms for a million segments.
   explicit append_reader(const std::string& path) : path_(path) {
     const io::directory in(path);
     const std::string name = io::directory::name_in(path);
@@ -47,20 +48,23 @@ class append_reader {
   /// Where the next byte comes from, in bytes from the beginning.
   std::uint64_t position() const noexcept { return position_; }
 
-  /// Reads on from the position. *Returns*: the bytes read: fewer than asked for only at the end.
+  /// Reads on from the position.
+  /// *Returns*: the bytes read: fewer than asked for only at the end.
   std::size_t read(std::span<std::byte> to) {
     const std::size_t got = pread(to, position_);
     position_ += got;
     return got;
   }
 
-  /// Sets the position; behind the end is allowed, and nothing is read there. *Returns*: the position.
+  /// Sets the position; behind the end is allowed, and nothing is read there.
+  /// *Returns*: the position.
   /// *Throws*: weft::error if it would be negative; the position is then what it was.
   std::uint64_t seek(std::int64_t offset, seek_from from = seek_from::begin) {
     return position_ = stream::sought(offset, from, position_, size(), path_);
   }
 
-  /// Reads at an offset of the stream. *Returns*: the bytes read: fewer than asked for only at the end.
+  /// Reads at an offset of the stream.
+  /// *Returns*: the bytes read: fewer than asked for only at the end.
   /// *Cost*: a search (segment_map::find) and a read for each segment touched.
   std::size_t pread(std::span<std::byte> to, std::uint64_t offset) const {
     if (offset >= size()) return 0;
@@ -77,15 +81,15 @@ class append_reader {
     return done;
   }
 
-  /// Reads everything and compares all checksums; a plain file has none. *Throws*: damaged_stream that names
-  /// the first damaged place.
+  /// Reads everything and compares all checksums; a plain file has none.
+  /// *Throws*: damaged_stream that names the first damaged place.
   void verify() const {
     if (segmented_) walk_([](std::span<const std::byte>) {});
   }
 
-  /// Writes the stream's bytes to an ordinary file and compares checksums while it does. *Effects*: `to`
-  /// appears when it is complete and synchronised; on failure it is what it was. *Throws*: as the class;
-  /// std::system_error (EEXIST) if `to` exists and not `overwrite`.
+  /// Writes the stream's bytes to an ordinary file and compares checksums while it does.
+  /// *Effects*: `to` appears when it is complete and synchronised; on failure it is what it was.
+  /// *Throws*: as the class; std::system_error (EEXIST) if `to` exists and not `overwrite`.
   void export_plain(const std::string& to, bool overwrite = false) const {
     const io::directory in(to);
     const std::string name = io::directory::name_in(to);

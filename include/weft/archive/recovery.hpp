@@ -136,8 +136,8 @@ class recovery {
     return found;
   }
 
-  /// Reads the file up to the last frontier, and compares its checksum at each. *Returns*: whether any is
-  /// right.
+  /// Reads the file up to the last frontier, and compares its checksum at each.
+  /// *Returns*: whether any is right.
   static bool longest_prefix_(const io::file& part, const std::vector<commit>& commits, recovered& found) {
     constexpr std::size_t most = 512 * 1024;
     const auto buffer = std::make_unique_for_overwrite<std::byte[]>(most);
@@ -202,7 +202,8 @@ class recovery {
     return found;
   }
 
-  /// Publishes an index of the first `count` segments. *Returns*: how many it has: neighbours become one.
+  /// Publishes an index of the first `count` segments.
+  /// *Returns*: how many it has: neighbours become one.
   std::uint64_t rewrite_(const index_scan& scan, std::size_t count, reservation& changing) const {
     io::unnamed_file fresh(changing.in(), name_, changing.mode());
     changing.share_access(fresh.content());
@@ -225,16 +226,21 @@ class recovery {
 
 }  // namespace stream::detail
 
-/// Says what recover() would keep of the stream `path`. *Effects*: none. *Throws*: as recover().
+/// Says what recover() would keep of the stream `path`.
+/// *Effects*: none.
+/// *Throws*: as recover().
 inline recovered recoverable(const std::string& path) { return stream::detail::recovery(path, true).look(); }
 
 /// Finishes a stream whose writer has ended early: of "path.weft-part" it keeps the longest beginning for
 /// which commit records (plain layout, "path.weft-log") or blocks of the index (segmented layout) vouch and
 /// whose bytes match their checksums, and publishes it as `path`, durably. Of a stream that is finished and
 /// damaged it keeps the same if `overwrite`; one that is whole is left as it is. It may be repeated if it is
-/// cut off itself. *Throws*: weft::error if nothing is left, if the stream is still being written, or if it
-/// is damaged and not `overwrite`; std::system_error, with EEXIST if `path` exists beside "path.weft-part"
-/// and not `overwrite`. *Cost*: reads the whole stream. *Thread safety*: any; two at once exclude each other.
+/// cut off itself.
+/// *Throws*: weft::error if nothing is left, if the stream is still being written, or if it is damaged and
+/// not `overwrite`; std::system_error, with EEXIST if `path` exists beside "path.weft-part" and not
+/// `overwrite`.
+/// *Cost*: reads the whole stream.
+/// *Thread safety*: any; two at once exclude each other.
 inline recovered recover(const std::string& path, bool overwrite = false) {
   return stream::detail::recovery(path, overwrite).run();
 }

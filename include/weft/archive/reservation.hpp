@@ -27,10 +27,10 @@ namespace weft::inline WEFT_ABI::stream {
 /// *Throws*: std::system_error, weft::error. *Thread safety*: one thread at a time.
 class reservation {
  public:
-  /// Takes over the name for a writer, and removes what one that ended early has left. *Throws*:
-  /// std::system_error with EEXIST if `path`, or what an earlier writer has left of it, exists and not
-  /// `overwrite`, and if a file that weft has not made is in the way; EBUSY while somebody else writes it;
-  /// weft::error if `path` is a directory, pipe, socket or device.
+  /// Takes over the name for a writer, and removes what one that ended early has left.
+  /// *Throws*: std::system_error with EEXIST if `path`, or what an earlier writer has left of it, exists and
+  /// not `overwrite`, and if a file that weft has not made is in the way; EBUSY while somebody else writes
+  /// it; weft::error if `path` is a directory, pipe, socket or device.
   static reservation to_write(const std::string& path, bool overwrite) {
     for (;;) {
       reservation r(path, overwrite);
@@ -59,8 +59,8 @@ class reservation {
       return r;
     }
   }
-  /// Takes over the name for recovery, with what is there: the log and the unfinished file. *Throws*:
-  /// weft::error while somebody writes it.
+  /// Takes over the name for recovery, with what is there: the log and the unfinished file.
+  /// *Throws*: weft::error while somebody writes it.
   static reservation to_recover(const std::string& path, bool overwrite) {
     for (;;) {
       reservation r(path, overwrite);
@@ -100,7 +100,8 @@ class reservation {
   io::file& log() noexcept { return *log_; }
   /// For recovery: whether a writer has left the log.
   bool found_log() const noexcept { return found_log_; }
-  /// The unfinished file. *Requires*: has_part().
+  /// The unfinished file.
+  /// *Requires*: has_part().
   io::file& part() noexcept { return *part_; }
   /// Writers have one; for recovery: whether a writer has left it.
   bool has_part() const noexcept { return part_.has_value(); }
@@ -129,8 +130,9 @@ class reservation {
     if (old && S_ISREG(old->st_mode)) f.share_access_of(*old);
   }
   /// Publishes the unfinished file: closes it, gives it its final name, in place of what has it, and ends the
-  /// reservation. *Requires*: it is complete, and synchronised if `durable`. *Throws*: also weft::error if
-  /// somebody has removed it.
+  /// reservation.
+  /// *Requires*: it is complete, and synchronised if `durable`.
+  /// *Throws*: also weft::error if somebody has removed it.
   void publish(bool durable) {
     if (!in_.is(*part_, part_name(name_)))
       throw error("weft: '" + part_->path() + "' was removed or replaced while it was written");

@@ -14,7 +14,8 @@ enum class seek_from { begin, current, end };
 
 namespace stream {
 
-/// The position that a seek leads to. *Throws*: weft::error if it would be negative.
+/// The position that a seek leads to.
+/// *Throws*: weft::error if it would be negative.
 inline std::uint64_t sought(std::int64_t offset, seek_from from, std::uint64_t position, std::uint64_t size,
                             const std::string& name) {
   const auto base = static_cast<std::int64_t>(from == seek_from::begin     ? 0

@@ -16,9 +16,10 @@
 namespace weft::inline WEFT_ABI::stream {
 
 /// Takes the segments in the order of the stream and writes them as they come, never over what is written: a
-/// crash at any moment leaves all that was committed. *Throws*: std::system_error. After a failed write the
-/// call may be repeated; after a failed synchronisation nothing is sure. *Thread safety*: one thread at a
-/// time.
+/// crash at any moment leaves all that was committed.
+/// *Throws*: std::system_error. After a failed write the call may be repeated; after a failed synchronisation
+/// nothing is sure.
+/// *Thread safety*: one thread at a time.
 class segment_index {
  public:
   /// `index` is empty; it and its directory must outlive this. `salt`: that of the data files.
@@ -55,15 +56,16 @@ class segment_index {
   }
 
   /// All that was added is found again after a crash of the process, and, if `durable`, of the machine.
-  /// *Requires*: its bytes have been written, and, if `durable`, synchronised. *Effects*: one write, and one
-  /// synchronisation if `durable`.
+  /// *Requires*: its bytes have been written, and, if `durable`, synchronised.
+  /// *Effects*: one write, and one synchronisation if `durable`.
   void commit(bool durable) {
     put_last_();
     seal_();
     if (durable) journal_.make_durable();
   }
 
-  /// Commits, and writes the footer: the index is complete. *Requires*: as commit; nothing is added later.
+  /// Commits, and writes the footer: the index is complete.
+  /// *Requires*: as commit; nothing is added later.
   /// *Effects*: the caller gives the file its final name.
   totals finish(bool durable) {
     put_last_();

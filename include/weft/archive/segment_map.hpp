@@ -12,11 +12,13 @@
 
 namespace weft::inline WEFT_ABI::stream {
 
-/// The segments in the order of the stream. *Thread safety*: const functions from any thread.
+/// The segments in the order of the stream.
+/// *Thread safety*: const functions from any thread.
 class segment_map {
  public:
   void reserve(std::size_t segments) { leaves_.reserve(segments / fan_ + 1); }
-  /// Puts a segment behind the others. *Requires*: it has bytes, and the sum of all is below 2^63.
+  /// Puts a segment behind the others.
+  /// *Requires*: it has bytes, and the sum of all is below 2^63.
   void append(const segment& s) {
     const std::size_t at = count_ % fan_;
     if (at == 0) {
@@ -29,7 +31,8 @@ class segment_map {
     bytes_ += s.length;
     ++count_;
   }
-  /// Lengthens the last segment. *Requires*: there is one.
+  /// Lengthens the last segment.
+  /// *Requires*: there is one.
   void extend(std::uint64_t bytes) noexcept { bytes_ += bytes; }
 
   std::size_t count() const noexcept { return count_; }
@@ -44,7 +47,8 @@ class segment_map {
     return {.offset = p.offset, .length = start(i + 1) - leaf.starts[i % fan_], .file = p.file, .crc = p.crc};
   }
 
-  /// *Returns*: the segment that the byte at `offset` of the stream is in. *Requires*: offset < bytes().
+  /// *Returns*: the segment that the byte at `offset` of the stream is in.
+  /// *Requires*: offset < bytes().
   /// *Cost*: a look at 16 neighbours in each level of a tree: of a million segments, memory is waited for
   /// once, in the last of five.
   std::size_t find(std::uint64_t offset) const noexcept {
@@ -91,7 +95,8 @@ class segment_map {
     if (l.used % fan_ == 0) l.keys.resize(l.used + fan_, beyond_);
     l.keys[l.used++] = start;
   }
-  /// The last of `fan_` keys that is not above the offset. *Requires*: the first is not.
+  /// The last of `fan_` keys that is not above the offset.
+  /// *Requires*: the first is not.
   static std::size_t last_not_above_(const std::uint64_t* keys, std::uint64_t offset) noexcept {
     // All of them, without a branch, in sums that need not wait for each other: faster than halving.
     std::size_t above[4] = {};

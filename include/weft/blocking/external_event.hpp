@@ -12,14 +12,16 @@ class engine;
 engine& home_of(const strand& s) noexcept;
 
 /// Appends a closure to the running body's frame that counts as stolen, by the outside world: the body's task
-/// has not ended before end_external(). *Throws*: std::bad_alloc.
+/// has not ended before end_external().
+/// *Throws*: std::bad_alloc.
 closure& begin_external(strand& s);
 
 /// A closure as by begin_external, and an object: itself. Tasks of the same frame that read that wait for the
 /// end.
 class awaited_event final : public closure {
  public:
-  /// Appends one to the running body's frame. *Throws*: std::bad_alloc.
+  /// Appends one to the running body's frame.
+  /// *Throws*: std::bad_alloc.
   static awaited_event& begin(strand& s);
   const void* object() const noexcept { return this; }
 
@@ -32,8 +34,8 @@ class awaited_event final : public closure {
   [[maybe_unused]] void* self_;
 };
 
-/// Ends either, once, from any thread. *Requires*: the strand has not changed since it began; `e` is its
-/// engine.
+/// Ends either, once, from any thread.
+/// *Requires*: the strand has not changed since it began; `e` is its engine.
 void end_external(engine& e, strand& s, closure& c, std::exception_ptr failure) noexcept;
 
 }  // namespace weft::inline WEFT_ABI::sched

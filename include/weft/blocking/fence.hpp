@@ -13,7 +13,8 @@ struct fence_listener {
   void (*dropped)(fence_listener&) noexcept;
 };
 
-/// Puts a fence behind all that the running body has forked so far. *Requires*: something is pending.
+/// Puts a fence behind all that the running body has forked so far.
+/// *Requires*: something is pending.
 /// *Throws*: std::bad_alloc; then nothing has happened.
 void put_fence(strand& s, fence_listener& l);
 

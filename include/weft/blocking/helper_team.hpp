@@ -26,11 +26,13 @@ class helper_team {
   helper_team& operator=(const helper_team&) = delete;
   ~helper_team();
 
-  /// Submits one more helper. *Returns*: false if there is no memory for it. *Requires*: called by the
-  /// founder or a member.
+  /// Submits one more helper.
+  /// *Returns*: false if there is no memory for it.
+  /// *Requires*: called by the founder or a member.
   bool add_helper() noexcept;
 
-  /// Leaves the team, and waits until all others have left. *Suspends*: yes.
+  /// Leaves the team, and waits until all others have left.
+  /// *Suspends*: yes.
   void wait() noexcept;
 
  private:

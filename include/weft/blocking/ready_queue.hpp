@@ -10,8 +10,10 @@
 namespace weft::inline WEFT_ABI::sched {
 
 /// Calls user code in the middle of a task, as a task of its own with a name: what it forks has ended when
-/// this returns. *Returns*: what left it or its children first, in reference order; null if nothing did.
-/// *Requires*: where races are looked for, called within `unseen`. *Suspends*: yes, as the code does.
+/// this returns.
+/// *Returns*: what left it or its children first, in reference order; null if nothing did.
+/// *Requires*: where races are looked for, called within `unseen`.
+/// *Suspends*: yes, as the code does.
 template <class F>
 std::exception_ptr call_as_task(strand& s, const char* name, F&& f) noexcept {
   interruption around;
@@ -59,8 +61,10 @@ class ready_queue {
   void begin_with(Node& n) noexcept { append(n); }
   /// Calls `work(strand, node)` for nodes until there are none: it returns another node, which nobody else
   /// knows, or null. `options` are those of the helpers; `what` they do, in words.
-  /// *Requires*: called in a task. *Throws*: std::bad_alloc, std::system_error before anything is done; after
-  /// that, what was given to fail(). *Suspends*: yes.
+  /// *Requires*: called in a task.
+  /// *Throws*: std::bad_alloc, std::system_error before anything is done; after that, what was given to
+  /// fail().
+  /// *Suspends*: yes.
   template <class Work>
     requires std::same_as<std::invoke_result_t<Work&, strand&, Node&>, Node*>
   void take_all(const task_options& options, const char* what, Work work) {

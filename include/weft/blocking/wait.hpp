@@ -8,17 +8,19 @@
 namespace weft::inline WEFT_ABI::sched {
 
 /// Makes the calling body, or outside tasks the kernel thread, the one who waits for a signal until the
-/// object ends. `a.give_up` sets the signal if the run is stopped meanwhile. *Requires*: nobody else knows of
-/// the signal until this object exists.
+/// object ends. `a.give_up` sets the signal if the run is stopped meanwhile.
+/// *Requires*: nobody else knows of the signal until this object exists.
 class signal_wait {
  public:
-  /// `how`: as in "calls sync()". *Throws*: std::bad_alloc, std::system_error; then nothing has happened.
+  /// `how`: as in "calls sync()".
+  /// *Throws*: std::bad_alloc, std::system_error; then nothing has happened.
   signal_wait(abandonable& a, const char* how);
   signal_wait(const signal_wait&) = delete;
   signal_wait& operator=(const signal_wait&) = delete;
   ~signal_wait();
-  /// Waits until it is set. *Requires*: called at most once. *Suspends*: yes; outside tasks the kernel thread
-  /// blocks.
+  /// Waits until it is set.
+  /// *Requires*: called at most once.
+  /// *Suspends*: yes; outside tasks the kernel thread blocks.
   void wait() noexcept;
 
  private:

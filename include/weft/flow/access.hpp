@@ -9,11 +9,10 @@
 
 namespace weft::inline WEFT_ABI {
 
-/// The right to read an object of type T. A task that holds it sees the value that the serial program would
-/// see. As an argument: `weft::read(x)` for an x that is shared, borrowed, or a right that includes reading.
-/// As a parameter: `weft::read<T> v`, then `*v` is the value.
-/// *Cost*: one pointer. *Thread safety*: a value; the object is ordered by the runtime.
-/// *Source*: Shared_r of Athapascan-1.
+/// The right to read an object of type T. A task that holds it sees the value of the serial program. As an
+/// argument: `weft::read(x)` for an x that is shared, borrowed, or a right that includes reading. As a
+/// parameter: `weft::read<T> v`, then `*v` is the value. *Cost*: one pointer. *Thread safety*: that of a
+/// value; the runtime orders accesses to the object. *Source*: Shared_r of Athapascan-1.
 template <class T>
 class read {
  public:
@@ -24,9 +23,9 @@ class read {
 
   /// *Effects*: names the right to read `x`.
   read(const shared<T>& x) noexcept : value_(flow::address_to_read(x)) {}
-  /// The right on memory of the program's own.
+  /// The right on borrowed memory.
   read(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
-  /// The right on memory of the program's own.
+  /// The right on borrowed memory.
   read(const borrowed<const T>& x) noexcept : value_(flow::address(x)) {}
   /// Delegates a right that includes this one.
   read(const update<T>& held) noexcept : value_(flow::address(held)), receiver_(flow::key::receiver(held)) {}
@@ -34,7 +33,7 @@ class read {
   read(const weak_read<T>& held) noexcept : value_(flow::address(held)) {}
   /// Delegates a right that includes this one.
   read(const weak_update<T>& held) noexcept : value_(flow::address(held)) {}
-  /// Refused at compile time, with a sentence: this right does not include it.
+  /// Does not compile: the right held does not include this one.
   template <class Held>
     requires std::is_same_v<Held, write<T>>
   read(const Held&) {
@@ -44,7 +43,8 @@ class read {
                   "it may delegate 'write' only");
   }
 
-  /// The value. *Requires*: the running task holds this right.
+  /// The value.
+  /// *Requires*: the running task holds this right.
   const T& operator*() const noexcept { return *flow::used(value_, flow::access_mode::read, receiver_); }
   /// A member of the value.
   const T* operator->() const noexcept { return flow::used(value_, flow::access_mode::read, receiver_); }
@@ -58,12 +58,13 @@ class read {
   [[no_unique_address]] flow::receiver receiver_;
 };
 
-/// The right to give an object of type T a new value; the old one is not visible.
-/// As a parameter: `weft::write<T> v`, then `v = value` sets it. A body with a plain `T&` assigns to that.
-/// What it finds there is unspecified: where tasks still use the old value, an object that was named by its
-/// shared<T> handle may be *renamed*, so that the body gets a fresh T or a used one (T must be default
-/// constructible and move assignable without exceptions; see runtime_options::versions). `Own`: named so.
-/// *Cost*: one pointer. *Source*: Shared_w of Athapascan-1.
+/// The right to give an object of type T a new value; the old one is not visible. As a parameter:
+/// `weft::write<T> v`, then `v = value` sets it. A body with a plain `T&` assigns to that. What it finds
+/// there is unspecified: where tasks still use the old value, an object that was named by its shared<T>
+/// handle may be *renamed*, so that the body gets a fresh T or a used one (T must be default constructible
+/// and move assignable without exceptions; see runtime_options::versions). `Own`: named so.
+/// *Cost*: one pointer.
+/// *Source*: Shared_w of Athapascan-1.
 template <class T, bool Own>
 class write {
  public:
@@ -74,7 +75,7 @@ class write {
 
   /// The right on an object.
   write(shared<T>& x) : value_(flow::address_to_write(x)) {}
-  /// The right on memory of the program's own.
+  /// The right on borrowed memory.
   write(const borrowed<T>& x) noexcept
     requires(!Own)
       : value_(flow::address(x)) {}
@@ -92,7 +93,7 @@ class write {
       : value_(flow::address(own)) {}
   /// Delegates a right that includes this one.
   write(const weak_update<T>& held) noexcept : value_(flow::address(held)) {}
-  /// Refused at compile time, with a sentence: this right does not include it.
+  /// Does not compile: the right held does not include this one.
   template <class Held>
     requires std::is_same_v<Held, read<T>>
   write(const Held&) {
@@ -124,9 +125,10 @@ class write {
   [[no_unique_address]] flow::receiver receiver_;
 };
 
-/// The right to read and change an object of type T.
-/// As a parameter: `weft::update<T> v`, then `*v` is the value.
-/// *Cost*: one pointer. *Source*: Shared_r_w of Athapascan-1.
+/// The right to read and change an object of type T. As a parameter: `weft::update<T> v`, then `*v` is the
+/// value.
+/// *Cost*: one pointer.
+/// *Source*: Shared_r_w of Athapascan-1.
 template <class T>
 class update {
  public:
@@ -137,18 +139,18 @@ class update {
 
   /// The right on an object.
   update(shared<T>& x) : value_(flow::address_to_write(x)) {}
-  /// The right on memory of the program's own.
+  /// The right on borrowed memory.
   update(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
   /// Delegates a right that includes this one.
   update(const weak_update<T>& held) noexcept : value_(flow::address(held)) {}
-  /// Refused at compile time, with a sentence: this right does not include it.
+  /// Does not compile: the right held does not include this one.
   template <class Held>
     requires std::is_same_v<Held, read<T>>
   update(const Held&) {
     static_assert(flow::never<Held>,
                   "weft: a task that holds 'read' on an object may delegate 'read' only, not 'update'");
   }
-  /// Refused at compile time, with a sentence: this right does not include it.
+  /// Does not compile: the right held does not include this one.
   template <class Held>
     requires(std::is_same_v<Held, write<T>> && !std::is_same_v<Held, read<T>>)
   update(const Held&) {
@@ -168,7 +170,8 @@ class update {
   update(const update&) noexcept = default;
   update& operator=(const update&) = delete;
 
-  /// The value. *Requires*: the running task holds this right.
+  /// The value.
+  /// *Requires*: the running task holds this right.
   T& operator*() const noexcept {
     return *flow::used(value_, flow::access_mode::read, receiver_);
   }  // maybe only read: no false alarm
@@ -184,9 +187,10 @@ class update {
   [[no_unique_address]] flow::receiver receiver_;
 };
 
-/// The right to change an object of type T exclusively, in any order among the tasks that commute.
-/// As a parameter: `weft::commute<T> v`, then `*v` is the value; or a plain `T&`. It cannot be delegated.
-/// *Cost*: one pointer; order is given up only in frames that thieves have met. *Source*: commute of StarPU.
+/// The right to change an object of type T exclusively, in any order among the tasks that commute. As a
+/// parameter: `weft::commute<T> v`, then `*v` is the value; or a plain `T&`. It cannot be delegated.
+/// *Cost*: one pointer. Tasks run out of order only in frames that a thief has promoted.
+/// *Source*: commute of StarPU.
 template <class T>
 class commute {
  public:
@@ -197,14 +201,15 @@ class commute {
 
   /// The right on an object.
   commute(shared<T>& x) : value_(flow::address_to_write(x)) {}
-  /// The right on memory of the program's own.
+  /// The right on borrowed memory.
   commute(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
   /// Delegates a right that includes this one.
   commute(const update<T>& held) noexcept : value_(flow::address(held)) {}
   /// Delegates a right that includes this one.
   commute(const weak_update<T>& held) noexcept : value_(flow::address(held)) {}
 
-  /// The value. *Requires*: the running task holds this right.
+  /// The value.
+  /// *Requires*: the running task holds this right.
   T& operator*() const noexcept { return *flow::used(value_, flow::access_mode::read); }
   /// A member of the value.
   T* operator->() const noexcept { return flow::used(value_, flow::access_mode::read); }

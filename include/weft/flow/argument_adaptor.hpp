@@ -128,7 +128,8 @@ struct kept_list {
     requires std::is_same_v<std::remove_cvref_t<C>, Container>
   kept_list(C&& c) noexcept(std::is_nothrow_constructible_v<Container, C>) : rights(std::forward<C>(c)) {}
 
-  /// Notes the rights in memory that lasts as long as the closure. *Requires*: this does not move any more.
+  /// Notes the rights in memory that lasts as long as the closure.
+  /// *Requires*: this does not move any more.
   /// *Throws*: std::bad_alloc.
   void set_apart(sched::arena& memory) {
     const auto n = static_cast<std::size_t>(std::distance(std::begin(rights), std::end(rights)));

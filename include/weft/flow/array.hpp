@@ -12,7 +12,8 @@
 
 namespace weft::inline WEFT_ABI {
 
-/// A part of a shared array, to be named by a right: `weft::write(a.slice(0, 100))`. *Cost*: three words.
+/// A part of a shared array, to be named by a right: `weft::write(a.slice(0, 100))`.
+/// *Cost*: three words.
 template <class T>
 class slice {
  public:
@@ -21,7 +22,8 @@ class slice {
 
   /// How many elements there are.
   std::size_t size() const noexcept { return size_; }
-  /// A part of this part. *Throws*: std::out_of_range.
+  /// A part of this part.
+  /// *Throws*: std::out_of_range.
   weft::slice<T> slice_of(std::size_t first, std::size_t count) const {
     if (first > size_ || count > size_ - first)
       throw std::out_of_range("weft: slice [" + std::to_string(first) + ", " + std::to_string(first + count) +
@@ -43,7 +45,9 @@ class slice {
 };
 
 /// An array that tasks reach only through rights on parts of it. Made of `n` value-initialised elements;
-/// lives as weft::shared does. *Cost*: an allocation. *Thread safety*: as shared.
+/// lives as weft::shared does.
+/// *Cost*: an allocation.
+/// *Thread safety*: as shared.
 template <class T>
 class shared_array {
  public:
@@ -56,11 +60,13 @@ class shared_array {
 
   /// How many elements there are.
   std::size_t size() const noexcept { return size_; }
-  /// The elements [first, first + count). Empty ones are legal. *Throws*: std::out_of_range.
+  /// The elements [first, first + count). Empty ones are legal.
+  /// *Throws*: std::out_of_range.
   weft::slice<T> slice(std::size_t first, std::size_t count) { return all().slice_of(first, count); }
   /// All elements.
   weft::slice<T> all() noexcept { return weft::slice<T>(data_, data_, size_); }
-  /// The values. *Requires*: no unfinished task may change them: outside a run, or after sync().
+  /// The values.
+  /// *Requires*: no unfinished task may change them: outside a run, or after sync().
   std::span<const T> get() const noexcept { return {data_, size_}; }
 
  private:
@@ -84,7 +90,8 @@ class array_right {
   bool empty() const noexcept { return size() == 0; }
   /// The elements.
   std::span<Element> span() const noexcept { return {part_.data_, part_.size_}; }
-  /// One element. *Requires*: `i` is less than their number.
+  /// One element.
+  /// *Requires*: `i` is less than their number.
   Element& operator[](std::size_t i) const noexcept { return part_.data_[i]; }
   /// The first one.
   Element* begin() const noexcept { return part_.data_; }
@@ -114,7 +121,8 @@ class read<T[]> : public array_right<T, const T, flow::right_kind::read> {
   read(const weak_read<T[]>& held) noexcept : read::array_right(flow::key::part(held)) {}
   /// Delegates a right that includes this one.
   read(const weak_update<T[]>& held) noexcept : read::array_right(flow::key::part(held)) {}
-  /// The same right on a part. *Throws*: std::out_of_range.
+  /// The same right on a part.
+  /// *Throws*: std::out_of_range.
   read slice(std::size_t first, std::size_t count) const { return read(this->part_.slice_of(first, count)); }
 };
 
@@ -130,7 +138,8 @@ class write<T[]> : public array_right<T, T, flow::right_kind::write> {
   write(const weak_write<T[]>& held) noexcept : write::array_right(flow::key::part(held)) {}
   /// Delegates a right that includes this one.
   write(const weak_update<T[]>& held) noexcept : write::array_right(flow::key::part(held)) {}
-  /// The same right on a part. *Throws*: std::out_of_range.
+  /// The same right on a part.
+  /// *Throws*: std::out_of_range.
   write slice(std::size_t first, std::size_t count) const {
     return write(this->part_.slice_of(first, count));
   }
@@ -144,7 +153,8 @@ class update<T[]> : public array_right<T, T, flow::right_kind::update> {
   update(const weft::slice<T>& part) noexcept : update::array_right(part) {}
   /// Delegates a right that includes this one.
   update(const weak_update<T[]>& held) noexcept : update::array_right(flow::key::part(held)) {}
-  /// The same right on a part. *Throws*: std::out_of_range.
+  /// The same right on a part.
+  /// *Throws*: std::out_of_range.
   update slice(std::size_t first, std::size_t count) const {
     return update(this->part_.slice_of(first, count));
   }
@@ -168,7 +178,8 @@ class weak_read<T[]> {
   weak_read(const weak_update<T[]>& held) noexcept : part_(flow::key::part(held)) {}
   /// How many elements there are.
   std::size_t size() const noexcept { return part_.size(); }
-  /// The same right on a part. *Throws*: std::out_of_range.
+  /// The same right on a part.
+  /// *Throws*: std::out_of_range.
   weak_read slice(std::size_t first, std::size_t count) const {
     return weak_read(part_.slice_of(first, count));
   }
@@ -196,7 +207,8 @@ class weak_write<T[]> {
   weak_write(const weak_update<T[]>& held) noexcept : part_(flow::key::part(held)) {}
   /// How many elements there are.
   std::size_t size() const noexcept { return part_.size(); }
-  /// The same right on a part. *Throws*: std::out_of_range.
+  /// The same right on a part.
+  /// *Throws*: std::out_of_range.
   weak_write slice(std::size_t first, std::size_t count) const {
     return weak_write(part_.slice_of(first, count));
   }
@@ -220,7 +232,8 @@ class weak_update<T[]> {
   weak_update(const update<T[]>& held) noexcept : part_(flow::key::part(held)) {}
   /// How many elements there are.
   std::size_t size() const noexcept { return part_.size(); }
-  /// The same right on a part. *Throws*: std::out_of_range.
+  /// The same right on a part.
+  /// *Throws*: std::out_of_range.
   weak_update slice(std::size_t first, std::size_t count) const {
     return weak_update(part_.slice_of(first, count));
   }

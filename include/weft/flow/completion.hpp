@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tasks that end later than their body: when an event outside the runtime has happened.
+// Tasks that end after their body, when an event outside the runtime has happened.
 #pragma once
 
 #include <weft/base/error.hpp>
@@ -10,13 +10,13 @@
 
 namespace weft::inline WEFT_ABI {
 
-/// Holds a task open until it is completed, from any thread: tasks that wait for it, and run, wait for that.
-/// No worker waits. A completion that is destroyed completes its task. *Thread safety*: one thread at a time.
-/// *Example*: `auto done = weft::this_task::hold(); start_reading(file, buffer, [d = std::move(done)]()
+/// Keeps a task unfinished until it is completed, from any thread: dependent tasks, sync and run wait for it,
+/// but no worker is blocked. Destroying a completion completes its task. *Thread safety*: one thread at a
+/// time. *Example*: `auto done = weft::this_task::hold(); start_reading(file, buffer, [d = std::move(done)]()
 /// mutable { d.complete(); });`
 class completion {
  public:
-  /// Takes over the task that `other` holds open.
+  /// Takes over the task of `other`.
   completion(completion&& other) noexcept
       : engine_(other.engine_), strand_(other.strand_), closure_(std::exchange(other.closure_, nullptr)) {}
   /// Completes the task held so far, and takes over that of `other`.
@@ -31,9 +31,10 @@ class completion {
   }
   ~completion() { complete(); }
 
-  /// The event has happened. Does nothing if it was completed or failed before.
+  /// Completes the task. Does nothing if it was completed or failed before.
   void complete() noexcept { end_(nullptr); }
-  /// The same, with an exception: as if the task had thrown it at the place of hold(). *Requires*: not null.
+  /// Completes the task with an exception, as if its body had thrown it.
+  /// *Requires*: not null.
   void fail(std::exception_ptr e) noexcept { end_(std::move(e)); }
 
  private:
@@ -71,8 +72,11 @@ struct held_task {
 
 namespace this_task {
 
-/// Keeps the running task open until the completion is completed. *Requires*: the task was forked with the
-/// option `event`. *Throws*: std::bad_alloc. *Suspends*: no. *Cost*: that of a deferred fork.
+/// Keeps the running task open until the completion is completed.
+/// *Requires*: the task was forked with the option `event`.
+/// *Throws*: std::bad_alloc.
+/// *Suspends*: no.
+/// *Cost*: that of a deferred fork.
 inline completion hold() { return held_task::hold(); }
 
 }  // namespace this_task

@@ -119,7 +119,8 @@ WEFT_ALWAYS_INLINE T* address_to_read(const shared<T>& x) noexcept {
 }
 
 /// The address of an object that a task is about to be allowed to change; from then on the handle has a
-/// value. *Throws*: what T's constructor throws, for the result of a task that failed.
+/// value.
+/// *Throws*: what T's constructor throws, for the result of a task that failed.
 template <class T>
 T* address_to_write(shared<T>& x) {
   key::assign(x);

@@ -18,7 +18,8 @@ struct loop_options {
 };
 
 /// Consecutive indices [first, last) of a loop, at least one: what a function gets that declares it in place
-/// of one index, `grain` of them or fewer. *Example*: `for (const long i : part) sum += v[i];`
+/// of one index, `grain` of them or fewer.
+/// *Example*: `for (const long i : part) sum += v[i];`
 template <std::integral I>
 struct indices {
   I first;  ///< of the part
@@ -122,7 +123,8 @@ struct loop {
     }
   }
 
-  /// Forks the task. *Requires*: first < last.
+  /// Forks the task.
+  /// *Requires*: first < last.
   template <class... Held>
   static void fork(const loop_options& o, I first, I last, F f, Held&&... held) {
     const task_options task{.name = o.name, .priority = o.priority};
@@ -132,7 +134,8 @@ struct loop {
   }
 
  private:
-  /// Whether thieves need work. *Throws*: cancelled, if the run was stopped.
+  /// Whether thieves need work.
+  /// *Throws*: cancelled, if the run was stopped.
   WEFT_ALWAYS_INLINE static bool asked(sched::strand& s) {
     [[maybe_unused]] const sched::races::unseen library;
     if (sched::look(s)) throw cancelled();

@@ -58,12 +58,13 @@ struct contribution {
 
 }  // namespace flow
 
-/// The right to contribute to an object of type T: `t += v` in the body has the effect of
-/// `object = op(object, T(v))`. Contributions are folded in the reference order of the tasks, so `op` has to
-/// be associative, not commutative. *Requires*: T can be moved, and made of what is contributed. As an
-/// argument: `weft::reduce(x, std::plus<>{})`. As a parameter: `auto t` or `weft::reduce<T, Op> t`. *Cost*:
-/// where a task runs at its turn, that of `op`; otherwise one more `op` for the task. *Source*: cumulative
-/// writes of Athapascan-1; reducers of Cilk++.
+/// The right to contribute to an object of type T: `t += v` in the body has the effect of `object =
+/// op(object, T(v))`. Contributions are folded in the reference order of the tasks, so `op` has to be
+/// associative, not commutative.
+/// *Requires*: T can be moved, and made of what is contributed. As an argument: `weft::reduce(x,
+/// std::plus<>{})`. As a parameter: `auto t` or `weft::reduce<T, Op> t`.
+/// *Cost*: where a task runs at its turn, that of `op`; otherwise one more `op` for the task.
+/// *Source*: cumulative writes of Athapascan-1; reducers of Cilk++.
 template <class T, class Op>
 class reduce {
  public:
@@ -84,7 +85,8 @@ class reduce {
   reduce(const weak_reduce<T, Op>& held)
       : value_(flow::address(held)), op_(flow::key::operation(held)), outer_(flow::key::outer(held)) {}
 
-  /// Contributes `v`. *Throws*: what `op` and T's constructor throw.
+  /// Contributes `v`.
+  /// *Throws*: what `op` and T's constructor throw.
   template <class V>
   const reduce& operator+=(V&& v) const {
     if (into_ == nullptr) base::fail("a right to contribute was used where it was named; hand it to a task");

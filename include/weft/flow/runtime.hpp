@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The runtime: workers under one roof, and run, by which a program enters it.
+// The runtime: a set of workers, and run, by which a program gives them its first task.
 #pragma once
 
 #include <weft/flow/fork.hpp>
@@ -12,31 +12,33 @@
 
 namespace weft::inline WEFT_ABI {
 
-/// What a caller may say of one run.
+/// Options of one run.
 struct run_options {
-  std::stop_token stop;  ///< stops the run: what has not started is dropped and run throws weft::cancelled
+  std::stop_token
+      stop;  ///< stops the run: tasks that have not started are dropped, and run throws weft::cancelled
 };
 
-/// A set of workers that execute tasks. Several may live side by side; an idle one takes no processor time.
+/// A set of workers that execute tasks. A program may have several; an idle one uses no processor time.
 /// *Thread safety*: run and the observers from any thread at once, also from inside tasks.
 class runtime {
  public:
-  /// Starts the workers. *Effects*: WEFT_* environment variables override `options`.
+  /// Starts the workers.
+  /// *Effects*: WEFT_* environment variables override `options`.
   /// *Throws*: weft::option_error naming the member or variable; std::system_error, std::bad_alloc; nothing
   /// is left.
   explicit runtime(const runtime_options& options = {}) : state_(options) {}
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
-  /// *Requires*: no run is going on. In a forked child, where the workers do not exist, it only lets go of
-  /// them.
+  /// Ends the workers. In a forked child process, where they do not exist, only releases memory.
+  /// *Requires*: no call of run is active.
   ~runtime() = default;
 
-  /// Runs `f` with the arguments as a task (as fork does) and returns when it and everything below it has
-  /// ended. In a task, with rights on objects, it waits for the task's children first, as sync does.
-  /// *Returns*: what `f` returns. *Throws*: what the serial program would have thrown first;
+  /// Runs `f` with the arguments as a task, as fork does, and returns when this task and all its descendants
+  /// have ended. Inside a task, if it passes rights on objects, it first waits for that task's children, as
+  /// sync does. *Returns*: what `f` returns. *Throws*: what the serial program would have thrown first;
   /// weft::cancelled; weft::error in a forked child; std::bad_alloc, std::system_error where the run cannot
   /// start. *Suspends*: inside a task yes, the task's context; elsewhere it blocks the calling thread.
-  /// *Cost*: a hand-over to another kernel thread, and back.
+  /// *Cost*: two hand-overs between kernel threads.
   template <class F, class... A>
     requires(!std::is_same_v<std::remove_cvref_t<F>, run_options>)
   auto run(F&& f, A&&... arguments) {
@@ -50,13 +52,14 @@ class runtime {
 
   /// The number of workers.
   unsigned workers() const noexcept { return state_.workers(); }
-  /// What has happened so far. *Cost*: reads every worker's counters and every stack's extent.
+  /// Totals of what has happened so far.
+  /// *Cost*: reads every worker's counters and every stack's extent.
   weft::counters counters() const { return state_.counters(); }
 
-  /// What its workers execute and what its waiting tasks wait for, in words; and the cycle, if tasks wait for
-  /// each other. For people, who look for the reason of a standstill: the text may change with the version.
-  /// *Throws*: std::bad_alloc. *Suspends*: no. *Cost*: visits every task stack in use, of all runtimes;
-  /// owners stand still for a microsecond. *Thread safety*: any thread, also inside a task.
+  /// Describes what each worker executes and what each waiting task waits for, and names the cycle if tasks
+  /// wait for each other. The text is for people who look for the cause of a stall; it may change between
+  /// versions. *Throws*: std::bad_alloc. *Suspends*: no. *Cost*: visits every task stack in use, of all
+  /// runtimes; each worker pauses for about a microsecond. *Thread safety*: any thread, also inside a task.
   std::string describe() const { return state_.describe(); }
 
  private:
@@ -97,7 +100,8 @@ class runtime {
   }
 
   /// A run is not ordered against the children of the task that calls it, which may change what it has rights
-  /// on. *Throws*: as sync.
+  /// on.
+  /// *Throws*: as sync.
   static void wait_for_children_() {
     sched::strand& s = sched::current();
     if (is_outside(s)) return;

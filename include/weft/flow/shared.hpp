@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Objects that tasks share: shared<T> owns one, borrow(x) names one of the program's own.
+// Objects that tasks share: shared<T> owns a value, borrow(x) names existing memory.
 #pragma once
 
 #include <weft/flow/access.hpp>
@@ -9,14 +9,14 @@
 
 namespace weft::inline WEFT_ABI {
 
-/// A value that tasks reach only through accesses.
-/// Created in a task, the object lives until that task and all below it have ended, whatever scope this
-/// handle is in; created outside, as long as the handle. *Requires*: a handle made in a task is destroyed by
-/// that task, or outside tasks after it; a right taken from a handle is handed to a task before the handle
-/// ends (the memory is reused when nobody can hold a right any more), and a right on a result before a sync()
-/// that throws: the result may be lost then, and only the handle knows. *Cost*: in a task, an addition and a
-/// comparison; outside, one allocation. *Thread safety*: the handle is for the task that made it; the object
-/// is ordered by the runtime. *Source*: Shared of Athapascan-1.
+/// A handle of a value that tasks access through rights. Created in a task, the value lives until that task
+/// and all its descendants have ended, even if the handle's scope ends before; created outside, as long as
+/// the handle. *Requires*: a handle made in a task is destroyed by that task, or outside tasks after it; a
+/// right taken from a handle is handed to a task before the handle ends (the memory is reused when nobody can
+/// hold a right any more), and a right on a result before a sync() that throws: the result may be lost then,
+/// and only the handle knows. *Cost*: in a task, an addition and a comparison; outside, one allocation.
+/// *Thread safety*: only the task that made the handle uses it; the runtime orders accesses to the value.
+/// *Source*: Shared of Athapascan-1.
 template <class T>
 class shared {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>, "weft: shared<T> takes a plain object type");
@@ -25,8 +25,9 @@ class shared {
   /// The type of the value.
   using value_type = T;
 
-  /// An object without a value; default-initialised if T is a class type. get() before a task or `value` set
-  /// it is a contract violation. *Throws*: what T's constructor throws, std::bad_alloc.
+  /// An object without a value; default-initialised if T is a class type. get() before a task has set
+  /// it aborts the program.
+  /// *Throws*: what T's constructor throws, std::bad_alloc.
   shared()
     requires std::is_default_constructible_v<T>
       : value_(make_([](void* place) { ::new (place) T; })) {}
@@ -52,7 +53,8 @@ class shared {
       flow::release<T>(s, value_, home_);
   }
 
-  /// The value. *Requires*: it has one, and no unfinished task may change it: outside a run, or after sync().
+  /// The value.
+  /// *Requires*: it has one, and no unfinished task may change it: outside a run, or after sync().
   const T& get() const {
     if (origin_ == flow::origin::none) [[unlikely]]
       base::fail("get() of a shared object that has no value yet");
@@ -104,9 +106,10 @@ class shared {
   flow::origin origin_ = flow::origin::none;  // apart from home_, so that compilers know it at compile time
 };
 
-/// Memory of the program's own, named for accesses. *Requires*: it outlives the tasks that access it; two
-/// borrows of the same address name the same object. *Cost*: none. *Example*: `fork(f,
-/// weft::update(weft::borrow(x)))`.
+/// Existing memory, named as an object that tasks share.
+/// *Requires*: it outlives the tasks that access it; two borrows of the same address name the same object.
+/// *Cost*: none.
+/// *Example*: `fork(f, weft::update(weft::borrow(x)))`.
 template <class T>
 class borrowed {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a running task may ask about itself and its run.
+// What a running task can find out about itself and its run.
 #pragma once
 
 #include <weft/sched/definitions.hpp>
@@ -18,10 +18,11 @@ inline sched::run_state& run() noexcept {
 }
 }  // namespace detail
 
-/// The stop token of this task's run, for long bodies to poll. *Requires*: called in a task.
+/// The stop token of this task's run; long bodies should poll it.
+/// *Requires*: called in a task.
 inline std::stop_token stop_token() noexcept { return detail::run().source.get_token(); }
 
-/// Stops this task's run: what has not started is dropped, and run throws weft::cancelled.
+/// Stops this task's run: tasks that have not started are dropped, and run throws weft::cancelled.
 /// *Requires*: called in a task.
 inline void request_stop() noexcept { detail::run().source.request_stop(); }
 

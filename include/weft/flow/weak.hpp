@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Weak rights: a task that holds one may not touch the value, only hand the right on, and so may start at
-// once.
+// Weak rights: a task that holds one may only delegate it, not use the value, and so can start at once.
 #pragma once
 
 #include <weft/flow/shared.hpp>
@@ -10,7 +9,9 @@ namespace weft::inline WEFT_ABI {
 /// The right to delegate `read` of an object of type T. A task all of whose rights are weak starts at once,
 /// inside fork; the tasks that it forks are ordered by the data that they touch, as if the task's parent had
 /// forked them. (Where a task also has other rights, or stack is short, a weak right counts as an ordinary
-/// one.) *Cost*: one pointer. *Source*: the postponed rights of Athapascan-1; weak dependences of OmpSs-2.
+/// one.)
+/// *Cost*: one pointer.
+/// *Source*: the postponed rights of Athapascan-1; weak dependences of OmpSs-2.
 template <class T>
 class weak_read {
  public:
@@ -21,7 +22,7 @@ class weak_read {
 
   /// The right on an object.
   weak_read(const shared<T>& x) noexcept : value_(flow::address_to_read(x)) {}
-  /// The right on memory of the program's own.
+  /// The right on borrowed memory.
   weak_read(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
   /// Delegates a right that includes this one.
   weak_read(const read<T>& held) noexcept : value_(flow::address(held)) {}
@@ -47,7 +48,7 @@ class weak_write {
 
   /// The right on an object.
   weak_write(shared<T>& x) : value_(flow::address_to_write(x)) {}
-  /// The right on memory of the program's own.
+  /// The right on borrowed memory.
   weak_write(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
   /// Delegates a right that includes this one.
   weak_write(const write<T>& held) noexcept : value_(flow::address(held)) {}
@@ -73,7 +74,7 @@ class weak_update {
 
   /// The right on an object.
   weak_update(shared<T>& x) : value_(flow::address_to_write(x)) {}
-  /// The right on memory of the program's own.
+  /// The right on borrowed memory.
   weak_update(const borrowed<T>& x) noexcept : value_(flow::address(x)) {}
   /// Delegates a right that includes this one.
   weak_update(const update<T>& held) noexcept : value_(flow::address(held)) {}
@@ -95,7 +96,7 @@ class weak_reduce {
 
   /// The right on an object.
   weak_reduce(shared<T>& x, Op op) : value_(flow::address_to_write(x)), op_(std::move(op)) {}
-  /// The right on memory of the program's own.
+  /// The right on borrowed memory.
   weak_reduce(const borrowed<T>& x, Op op) noexcept : value_(flow::address(x)), op_(std::move(op)) {}
   /// Delegates a right that includes this one.
   weak_reduce(const update<T>& held, Op op) noexcept : value_(flow::address(held)), op_(std::move(op)) {}

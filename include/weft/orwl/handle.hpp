@@ -33,37 +33,43 @@ inline void need_granted(const request& r, const char* what) {
 
 /// A handle: one request for one location at a time. An iterative one keeps its turn: whenever it releases
 /// the lock, its next request stands in the queue already, so the order of the first requests is the order of
-/// all turns. *Thread safety*: one thread at a time, which need not be the same one all the time. *Source*:
-/// Clauss and Gustedt.
+/// all turns.
+/// *Thread safety*: one thread at a time, which need not be the same one all the time.
+/// *Source*: Clauss and Gustedt.
 template <class T, bool Iterative>
 class basic_handle {
  public:
   basic_handle() = default;
   basic_handle(const basic_handle&) = delete;
   basic_handle& operator=(const basic_handle&) = delete;
-  /// Withdraws the request. *Requires*: nobody waits in acquire().
+  /// Withdraws the request.
+  /// *Requires*: nobody waits in acquire().
   ~basic_handle() { cancel(); }
 
-  /// Posts a request: it stands behind all that were posted before. *Throws*: usage_error if the handle has
-  /// one, or while an overlay uses the location. *Suspends*: no. *Effects*: from its first request
-  /// to the end of the handle, no task of the process runs inside fork (docs/explanation/ordered-locks.md).
+  /// Posts a request: it stands behind all that were posted before.
+  /// *Throws*: usage_error if the handle has one, or while an overlay uses the location.
+  /// *Suspends*: no.
+  /// *Effects*: from its first request to the end of the handle, no task of the process runs inside fork
+  /// (docs/explanation/ordered-locks.md).
   void request_read(location<T>& where) { post_(where, false); }
   /// The same for an exclusive lock.
   void request_write(location<T>& where) { post_(where, true); }
-  /// Whether the lock is held. *Throws*: usage_error without a request.
+  /// Whether the lock is held.
+  /// *Throws*: usage_error without a request.
   bool test() {
     if (now_().idle()) detail::refuse("is tested", now_());
     return now_().where->test(now_());
   }
-  /// Waits until the lock is held. *Throws*: usage_error without a request; cancelled if the run was stopped,
-  /// and then the request is withdrawn; std::bad_alloc, std::system_error. *Suspends*: yes; outside tasks the
-  /// thread blocks.
+  /// Waits until the lock is held.
+  /// *Throws*: usage_error without a request; cancelled if the run was stopped, and then the request is
+  /// withdrawn; std::bad_alloc, std::system_error.
+  /// *Suspends*: yes; outside tasks the thread blocks.
   void acquire() {
     if (now_().idle()) detail::refuse("is acquired", now_());
     now_().where->acquire(now_());
   }
-  /// Gives the lock back; an iterative handle posts its next request, of the same kind, before. *Throws*:
-  /// usage_error if the lock is not held.
+  /// Gives the lock back; an iterative handle posts its next request, of the same kind, before.
+  /// *Throws*: usage_error if the lock is not held.
   void release() {
     detail::request& r = now_();
     detail::need_granted(r, "is released");
@@ -78,7 +84,8 @@ class basic_handle {
   void cancel() noexcept {
     if (!now_().idle()) now_().where->withdraw(now_());
   }
-  /// The value. *Throws*: usage_error if the lock is not held; for write() also if it is held for reading.
+  /// The value.
+  /// *Throws*: usage_error if the lock is not held; for write() also if it is held for reading.
   const T& read() const {
     detail::need_granted(now_(), "is read through");
     return std::as_const(*where_).get();

@@ -19,10 +19,12 @@ struct any_location {
   any_location& operator=(const any_location&) = delete;
   virtual ~any_location() = default;
 
-  /// A new location with a copy of the value; null if it cannot be copied. *Throws*: as the copy.
+  /// A new location with a copy of the value; null if it cannot be copied.
+  /// *Throws*: as the copy.
   virtual std::unique_ptr<any_location> copy() const = 0;
-  /// Takes over the value of a location of the same type. *Requires*: it can be copied. *Throws*: as the
-  /// copy.
+  /// Takes over the value of a location of the same type.
+  /// *Requires*: it can be copied.
+  /// *Throws*: as the copy.
   virtual void assign(const any_location& from) = 0;
 
   queue requests;
@@ -32,8 +34,9 @@ struct any_location {
 
 }  // namespace detail
 
-/// Data and one queue of requests for it (see handle, iterative_handle, overlay). *Thread safety*: the value
-/// is reached through locks; the location is made and destroyed by one thread, and has no requests then.
+/// Data and one queue of requests for it (see handle, iterative_handle, overlay).
+/// *Thread safety*: the value is reached through locks; the location is made and destroyed by one thread, and
+/// has no requests then.
 /// *Source*: Clauss and Gustedt, *Iterative computations with ordered read-write locks*.
 template <class T>
 class location final : public detail::any_location {
@@ -48,8 +51,8 @@ class location final : public detail::any_location {
     if constexpr (sizeof...(A) != 0) mark_();
   }
 
-  /// The value. *Requires*: no task may change it meanwhile: before a run, after it, or where all handles
-  /// agree.
+  /// The value.
+  /// *Requires*: no task may change it meanwhile: before a run, after it, or where all handles agree.
   const T& get() const noexcept { return value_; }
   /// The value.
   T& get() noexcept {

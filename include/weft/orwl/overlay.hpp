@@ -66,18 +66,20 @@ class typed_body final : public body {
 /// waits until it has them all, calls its body, and gives them back; its next requests stand in the queues by
 /// then. So neighbours, which share a location that one of them writes, are never more than one iteration
 /// apart, and the values of all locations are those of the serial program that calls the bodies in the order
-/// of their first requests, again and again, whatever the number of workers. *Thread safety*: one thread at a
-/// time. The locations must outlive it. *Example*: docs/tutorial/ordered-locks.md. *Source*: Clauss and
-/// Gustedt; the order of the first requests follows the two-stage start of their library: all are posted
-/// before any is acquired.
+/// of their first requests, again and again, whatever the number of workers.
+/// *Thread safety*: one thread at a time. The locations must outlive it.
+/// *Example*: docs/tutorial/ordered-locks.md.
+/// *Source*: Clauss and Gustedt; the order of the first requests follows the two-stage start of their
+/// library: all are posted before any is acquired.
 ///
 /// A template only so that programs without overlays need not compile it.
 template <class = void>
 class basic_overlay {
  public:
   /// Declares a task, which calls `f` with T& for each location that it writes and const T& for each that it
-  /// reads; before them with a turn&, if it takes one. *Returns*: its number, from 0. *Throws*: usage_error
-  /// if it names a location twice; std::bad_alloc, and what copying `f` throws.
+  /// reads; before them with a turn&, if it takes one.
+  /// *Returns*: its number, from 0.
+  /// *Throws*: usage_error if it names a location twice; std::bad_alloc, and what copying `f` throws.
   template <class F, class T, bool E, class... Requests>
   std::size_t task(const task_options& options, F&& f, recurrent_request<T, E> first, Requests... more) {
     return task_<std::decay_t<F>>(options, std::forward<F>(f), first, more...);
@@ -91,38 +93,44 @@ class basic_overlay {
   /// How many tasks were declared.
   std::size_t tasks() const noexcept { return tasks_.size(); }
 
-  /// Posts the first requests of all tasks, in the order in which the tasks were declared. *Throws*:
-  /// cyclic_overlay if ranks ask for an order in which tasks would wait for each other; std::bad_alloc.
+  /// Posts the first requests of all tasks, in the order in which the tasks were declared.
+  /// *Throws*: cyclic_overlay if ranks ask for an order in which tasks would wait for each other;
+  /// std::bad_alloc.
   /// *Cost*: O(n log n) for n requests.
   void schedule();
   /// The same in another order: task `t` posts its requests at `place[t]`; with equal places the task that
-  /// was declared first. *Throws*: also usage_error if there is not one place for each task.
+  /// was declared first.
+  /// *Throws*: also usage_error if there is not one place for each task.
   void schedule(std::span<const int> place) { schedule_(ranks_(place)); }
 
   /// Brings the overlay to the canonical form of the papers, in which every task writes one location and
   /// every location has one writer: adds private copies of locations, and helper tasks, behind the others,
   /// that copy. Tasks that wrote a location which others read exclude their readers no more. Neighbours in
   /// the new overlay are at most one iteration apart; those in the old one may be farther. `place`: as in
-  /// schedule(); the queues keep that order for good. *Requires*: the last task was declared. *Throws*:
-  /// usage_error if a value that has to be copied cannot be, or if it was done before; what copying throws;
-  /// then only destroy it.
+  /// schedule(); the queues keep that order for good.
+  /// *Requires*: the last task was declared.
+  /// *Throws*: usage_error if a value that has to be copied cannot be, or if it was done before; what copying
+  /// throws; then only destroy it.
   void make_canonical(std::span<const int> place);
   /// The same in the order of declaration.
   void make_canonical() { make_canonical(std::vector<int>(tasks_.size(), 0)); }
   /// Whether it has that form.
   bool is_canonical();
 
-  /// Lets every task take so many turns. *Requires*: schedule() after the last task. *Returns*: that number,
-  /// or the number of iterations at which a turn has stopped it (turn::stop). *Throws*: the exception of a
-  /// turn, of the first one by iteration and task, if several throw before all has ended; then some tasks
-  /// have taken more turns than others. weft::cancelled; usage_error without schedule(), if a location is in
-  /// use, or if one that tasks read has no value: it was made without one, and nobody writes it; what
-  /// runtime::run throws. *Suspends*: as runtime::run.
+  /// Lets every task take so many turns.
+  /// *Requires*: schedule() after the last task.
+  /// *Returns*: that number, or the number of iterations at which a turn has stopped it (turn::stop).
+  /// *Throws*: the exception of a turn, of the first one by iteration and task, if several throw before all
+  /// has ended; then some tasks have taken more turns than others. weft::cancelled; usage_error without
+  /// schedule(), if a location is in use, or if one that tasks read has no value: it was made without one,
+  /// and nobody writes it; what runtime::run throws.
+  /// *Suspends*: as runtime::run.
   std::uint64_t run(runtime& rt, std::uint64_t iterations, const run_options& options = {}) {
     return run_(rt, iterations, options);
   }
-  /// The same until a turn calls turn::stop. *Throws*: also usage_error if the overlay falls into parts that
-  /// share nothing, since a turn could stop only its own.
+  /// The same until a turn calls turn::stop.
+  /// *Throws*: also usage_error if the overlay falls into parts that share nothing, since a turn could stop
+  /// only its own.
   std::uint64_t run_until_stopped(runtime& rt, const run_options& options = {});
 
   /// Lets the runs that follow take down when each turn began and ended, or no longer.

@@ -19,8 +19,8 @@ WEFT_ALWAYS_INLINE bool look(strand& s) noexcept {
   return false;
 }
 
-/// Opens a frame for the running body at `place`, which was allocated on the closure arena. *Requires*: it
-/// has none.
+/// Opens a frame for the running body at `place`, which was allocated on the closure arena.
+/// *Requires*: it has none.
 WEFT_ALWAYS_INLINE void open_frame(strand& s, void* place) noexcept {
   frame* f = ::new (place) frame(s.top, s.closures.mark().end, s.live);
   s.top->child.store(f, base::memory_order_release);  // publishes the frame to thieves, who read with acquire
@@ -28,10 +28,12 @@ WEFT_ALWAYS_INLINE void open_frame(strand& s, void* place) noexcept {
   s.limit = no_inlining;
 }
 
-/// The same. *Throws*: std::bad_alloc.
+/// The same.
+/// *Throws*: std::bad_alloc.
 inline void open_frame(strand& s) { open_frame(s, s.closures.allocate(sizeof(frame))); }
 
-/// Makes `c` the last closure of the running body's frame. *Requires*: the frame is open.
+/// Makes `c` the last closure of the running body's frame.
+/// *Requires*: the frame is open.
 inline void link(frame& f, closure& c) noexcept {
   // A thief that reads the pointer with acquire sees the whole closure. Ordered against the look at sleepers
   // that follows: pairs with event_count::prepare.
@@ -45,7 +47,8 @@ inline bool failing(const strand& s) noexcept { return s.pending() && s.top->fai
 /// Whether whatever the running body forks now is dropped: behind an exception, or in a stopped run.
 bool drops_forks(const strand& s) noexcept;
 
-/// Links a complete closure and lets thieves know. *Requires*: the frame is open.
+/// Links a complete closure and lets thieves know.
+/// *Requires*: the frame is open.
 void defer(strand& s, closure& c) noexcept;
 
 /// Puts an exception at this place of the reference order: a closure that has already failed.

@@ -18,10 +18,12 @@ const char* current_task_name() noexcept;
 /// pending then, but for the exception that cancels a weak body.
 void drain_children(strand& s);
 
-/// Waits for all children of the running body. *Throws*: the first exception in reference order; cancelled.
+/// Waits for all children of the running body.
+/// *Throws*: the first exception in reference order; cancelled.
 void sync(strand& s);
 
-/// Sets a signal; whoever waits for it goes on. *Thread safety*: any thread.
+/// Sets a signal; whoever waits for it goes on.
+/// *Thread safety*: any thread.
 void raise_signal(signal& g) noexcept;
 
 }  // namespace weft::inline WEFT_ABI::sched

@@ -39,7 +39,8 @@ class append_context {
 
   stream_state& of() const noexcept { return *of_; }
   node& at() const noexcept { return *at_; }
-  /// The task is being deferred. *Throws*: std::bad_alloc; what placing bytes has met.
+  /// The task is being deferred.
+  /// *Throws*: std::bad_alloc; what placing bytes has met.
   append_context defer(sched::closure& c) && {
     if (deferred_) return std::move(*this);  // the first task of a run
     append_context deferred(*of_, of_->begin_child(*at_, c));
@@ -49,7 +50,8 @@ class append_context {
     return deferred;
   }
   /// The task is the first one of a run. Where it may wait for tasks before it, the running body must not
-  /// hold them up: it waits for its children. *Throws*: also what they have thrown.
+  /// hold them up: it waits for its children.
+  /// *Throws*: also what they have thrown.
   void begin_run() {
     if (sched::strand& s = sched::current(); of_->readable() && !is_outside(s)) sched::sync(s);
     at_ = &of_->begin_run(*at_);
@@ -102,7 +104,8 @@ class append_tail {
   explicit append_tail(stream::stream_state& of) noexcept : of_(&of) {}
   /// Bytes of the stream before this place, those written by this function included.
   std::uint64_t position() const noexcept { return of_->known(); }
-  /// Appends bytes. *Throws*: std::bad_alloc; what placing bytes has met.
+  /// Appends bytes.
+  /// *Throws*: std::bad_alloc; what placing bytes has met.
   void write(std::span<const std::byte> bytes) { of_->append_known(bytes.data(), bytes.size()); }
   /// Delegates a right that includes this one.
   void write(std::string_view text) { of_->append_known(text.data(), text.size()); }
@@ -112,16 +115,20 @@ class append_tail {
 };
 
 /// The right to append to a stream: a task's parameter. What a task appends stands, in the stream, where the
-/// serial program (every fork read as a call) would have written it, whoever runs the task and whenever.
-/// As an argument: an append_file, an append_sink, or a right that the forking task holds. It may be copied
-/// within the task, and ends with its body. *Thread safety*: one thread at a time, as the task.
-/// *Example*: `void leaf(int i, weft::append out) { out.write(name(i)); }`, and
-/// `weft::fork(leaf, 3, out);` *Source*: serial-append of PLIO; here the place belongs to the task.
+/// serial program (every fork read as a call) would have written it, whoever runs the task and whenever. As
+/// an argument: an append_file, an append_sink, or a right that the forking task holds. It may be copied
+/// within the task, and ends with its body.
+/// *Thread safety*: one thread at a time, as the task.
+/// *Example*: `void leaf(int i, weft::append out) { out.write(name(i)); }`, and `weft::fork(leaf, 3, out);`
+/// *Source*: serial-append of PLIO; here the place belongs to the task.
 class append {
  public:
-  /// Appends bytes. *Throws*: std::system_error if bytes of the stream could not be placed; weft::error if
-  /// the stream was destroyed; std::bad_alloc. *Suspends*: if the sink is behind. *Cost*: that of the copy;
-  /// no atomic operation but loads and stores, and a call of the layout for every full buffer.
+  /// Appends bytes.
+  /// *Throws*: std::system_error if bytes of the stream could not be placed; weft::error if the stream was
+  /// destroyed; std::bad_alloc.
+  /// *Suspends*: if the sink is behind.
+  /// *Cost*: that of the copy; no atomic operation but loads and stores, and a call of the layout for every
+  /// full buffer.
   void write(std::span<const std::byte> bytes) const { write_(bytes.data(), bytes.size()); }
   /// Delegates a right that includes this one.
   void write(std::string_view text) const { write_(text.data(), text.size()); }
@@ -133,9 +140,10 @@ class append {
   }
   /// Keeps `f` and calls it as `f(append_tail&)` when everything before this place of the stream is known: in
   /// the order of the stream, one at a time, on whatever worker comes by. What it appends stands here. It is
-  /// destroyed without a call where an earlier exception makes it moot. *Requires*: what f refers to lives as
-  /// long as the stream, whose close() may be what calls it; f does not wait, and does not use this stream
-  /// otherwise; what it throws fails the stream. *Throws*: as write(); what moving f throws.
+  /// destroyed without a call where an earlier exception makes it moot.
+  /// *Requires*: what f refers to lives as long as the stream, whose close() may be what calls it; f does not
+  /// wait, and does not use this stream otherwise; what it throws fails the stream.
+  /// *Throws*: as write(); what moving f throws.
   template <class F>
   void finalise(F&& f) const {
     [[maybe_unused]] const sched::races::unseen library;

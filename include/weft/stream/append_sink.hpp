@@ -15,7 +15,8 @@ namespace weft::inline WEFT_ABI {
 class append_sink : public append_stream {
  public:
   /// Writes to a descriptor, which stays the caller's. A closed pipe is an std::system_error (EPIPE), no
-  /// signal. *Throws*: weft::option_error, std::bad_alloc.
+  /// signal.
+  /// *Throws*: weft::option_error, std::bad_alloc.
   explicit append_sink(int descriptor, const append_options& o = {})
       : append_sink(stream::sink_to(descriptor), o) {}
   /// Calls `sink` from a thread of the stream, one call at a time; what it throws fails the stream.

@@ -24,25 +24,30 @@ class append_stream {
   }
 
   /// Appends outside tasks, or in the task that made the stream: behind all that was forked or run before.
-  /// *Throws*, *Suspends*: as append::write.
+  /// *Throws*,
+  /// *Suspends*: as append::write.
   void write(std::span<const std::byte> bytes) { seat_->write(bytes.data(), bytes.size()); }
   /// Delegates a right that includes this one.
   void write(std::string_view text) { seat_->write(text.data(), text.size()); }
   /// An std::ostream whose text is appended.
   std::ostream& stream() { return seat_->text(); }
 
-  /// Places everything and ends the stream; does nothing the second time. *Requires*: all tasks that append
-  /// or read have ended: it waits for the sink, not for them. *Throws*: weft::error if they do not;
-  /// std::system_error, or what a sink has thrown, if bytes could not be placed, every time. *Suspends*: if
-  /// the sink is behind.
+  /// Places everything and ends the stream; does nothing the second time.
+  /// *Requires*: all tasks that append or read have ended: it waits for the sink, not for them.
+  /// *Throws*: weft::error if they do not; std::system_error, or what a sink has thrown, if bytes could not
+  /// be placed, every time.
+  /// *Suspends*: if the sink is behind.
   void close() { state_->close(); }
-  /// Bytes in front of the first that is not known yet. *Requires*, *Throws*: as close().
+  /// Bytes in front of the first that is not known yet. *Requires*,
+  /// *Throws*: as close().
   std::uint64_t size() { return state_->placed(); }
-  /// Bytes that were written twice, because memory was short. *Thread safety*: any thread.
+  /// Bytes that were written twice, because memory was short.
+  /// *Thread safety*: any thread.
   std::uint64_t spilled() const noexcept { return state_->spilled(); }
 
  protected:
-  /// Opens a stream over a layout. *Throws*: as that.
+  /// Opens a stream over a layout.
+  /// *Throws*: as that.
   append_stream(std::string name, std::unique_ptr<stream::stream_layout> layout, const append_options& o,
                 std::string scratch)
       : state_(new stream::stream_state(std::move(name), std::move(layout), o.buffer, o.memory,

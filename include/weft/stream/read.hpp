@@ -18,7 +18,8 @@ namespace stream {
 
 struct reading_key;
 
-/// What one task has that reads. *Thread safety*: for whoever has the task.
+/// What one task has that reads.
+/// *Thread safety*: for whoever has the task.
 class reading_seat {
  public:
   /// `position`: where a task of its own begins.
@@ -47,8 +48,8 @@ class reading_seat {
     return waits_ && of_->event != nullptr ? of_->event->object() : static_cast<const void*>(of_);
   }
   std::uint64_t& position() noexcept { return position_; }
-  /// The task is the first one of a run, which cannot wait by itself: its caller does. *Throws*: what the
-  /// children of the running body have thrown; what placing bytes has met.
+  /// The task is the first one of a run, which cannot wait by itself: its caller does.
+  /// *Throws*: what the children of the running body have thrown; what placing bytes has met.
   void begin_run() {
     // What has failed may be an exception of a child, which then comes first.
     if (of_->event != nullptr && (!of_->is_known() || of_->failure)) sched::sync(sched::current());
@@ -79,28 +80,32 @@ class reading_seat {
 /// What a task holds that reads a stream: a parameter, given by weft::read(stream). It sees what tasks before
 /// it in reference order have appended, and nothing else, whatever is appended meanwhile: a stream only
 /// grows, so nobody waits for those who read. Handed on, it gives a task the same bytes, and a position of
-/// its own that begins where this one is. It may be copied within the task, and ends with its body. *Throws*:
-/// std::system_error where the file cannot be read. *Thread safety*: pread any thread of the task; read and
-/// seek share one position. *Example*: `weft::fork([](weft::stream_reader in) { check(in); },
-/// weft::read(file));` *Source*: serial-append of PLIO (read, seek); the modes of Cheerio.
+/// its own that begins where this one is. It may be copied within the task, and ends with its body.
+/// *Throws*: std::system_error where the file cannot be read.
+/// *Thread safety*: pread any thread of the task; read and seek share one position.
+/// *Example*: `weft::fork([](weft::stream_reader in) { check(in); }, weft::read(file));`
+/// *Source*: serial-append of PLIO (read, seek); the modes of Cheerio.
 class stream_reader {
  public:
   /// The bytes before the task.
   std::uint64_t size() const noexcept { return seat_->of().end; }
   /// Where the next byte comes from, in bytes from the beginning.
   std::uint64_t position() const noexcept { return seat_->position(); }
-  /// Reads on from the position. *Returns*: the bytes read: fewer than asked for only at the end.
+  /// Reads on from the position.
+  /// *Returns*: the bytes read: fewer than asked for only at the end.
   std::size_t read(std::span<std::byte> to) const {
     const std::size_t got = pread(to, position());
     seat_->position() += got;
     return got;
   }
-  /// Sets the position; behind the end is allowed, and nothing is read there. *Returns*: the position.
+  /// Sets the position; behind the end is allowed, and nothing is read there.
+  /// *Returns*: the position.
   /// *Throws*: weft::error if it would be negative; the position is then what it was.
   std::uint64_t seek(std::int64_t offset, seek_from from = seek_from::begin) const {
     return seat_->position() = stream::sought(offset, from, position(), size(), seat_->of().of.name());
   }
-  /// Reads at an offset of the stream. *Returns*: the bytes read: fewer than asked for only at the end.
+  /// Reads at an offset of the stream.
+  /// *Returns*: the bytes read: fewer than asked for only at the end.
   std::size_t pread(std::span<std::byte> to, std::uint64_t offset) const {
     [[maybe_unused]] const sched::races::unseen library;
     return seat_->pread(to, offset);
@@ -115,9 +120,10 @@ class stream_reader {
 /// Names the right to read a stream as far as it goes at the place of the task: an append_file that was
 /// opened with append_options::readable, or one that the forking task may append to. The task's parameter is
 /// a weft::stream_reader. It begins when everything before is known and placed, and no worker waits for that;
-/// an exception before it in reference order drops it. *Throws*: (fork, run) weft::error if the stream cannot
-/// be read, or run() is called outside tasks while some append; what placing bytes has met; std::bad_alloc.
-/// A task that commutes must not have the right to append to such a stream: fork throws weft::error.
+/// an exception before it in reference order drops it.
+/// *Throws*: (fork, run) weft::error if the stream cannot be read, or run() is called outside tasks while
+/// some append; what placing bytes has met; std::bad_alloc. A task that commutes must not have the right to
+/// append to such a stream: fork throws weft::error.
 template <>
 class read<append_stream> {
  public:

@@ -66,7 +66,8 @@ struct free_aligned {
   void operator()(void* p) const noexcept { ::operator delete(p, std::align_val_t{64}); }
 };
 
-/// Zeroed memory for vectors. *Throws*: std::bad_alloc.
+/// Zeroed memory for vectors.
+/// *Throws*: std::bad_alloc.
 using aligned_memory = std::unique_ptr<void, free_aligned>;
 inline aligned_memory zeroed(std::size_t bytes) {
   aligned_memory m(::operator new(bytes, std::align_val_t{64}));
@@ -77,7 +78,8 @@ inline aligned_memory zeroed(std::size_t bytes) {
 }  // namespace detail
 
 /// A grid of values in the skewed layout, with `Fields` constant coefficients per point beside it.
-/// *Throws*: std::bad_alloc from the constructor. *Thread safety*: as a plain array.
+/// *Throws*: std::bad_alloc from the constructor.
+/// *Thread safety*: as a plain array.
 template <class T, std::size_t Fields, int Lanes = native_lanes<T>>
 class skewed_grid {
  public:
@@ -89,13 +91,15 @@ class skewed_grid {
   struct coefficients {
     /// One vector for each field.
     vector_type of[Fields];
-    /// One element. *Requires*: `i` is less than their number.
+    /// One element.
+    /// *Requires*: `i` is less than their number.
     const vector_type& operator[](std::size_t i) const noexcept { return of[i]; }
   };
   /// How many values a vector has.
   static constexpr int lanes = Lanes;
 
-  /// A grid of zeros. *Throws*: std::bad_alloc.
+  /// A grid of zeros.
+  /// *Throws*: std::bad_alloc.
   skewed_grid(std::size_t rows, std::size_t columns)
       : shape_{rows, columns},
         values_(detail::zeroed(shape_.vectors() * sizeof(vector_type))),

@@ -198,9 +198,11 @@ class chained_sweeps {
 /// Does so many sweeps. `kernel(north, west, centre, east, south, coefficients)` gets vectors, whose lanes
 /// are points, and returns the new values; it is called for lanes outside the grid, too, whose results are
 /// dropped. The values are those of the plain loops over sweeps, rows and columns, to the last bit if the
-/// compiler does the same arithmetic in both (-ffp-contract=off). *Requires*: the kernel has no side effects
-/// and does not throw. *Throws*: as for_each_tile. *Suspends*: as runtime::run. *Source*: time skewing;
-/// docs/explanation/wavefronts.md.
+/// compiler does the same arithmetic in both (-ffp-contract=off).
+/// *Requires*: the kernel has no side effects and does not throw.
+/// *Throws*: as for_each_tile.
+/// *Suspends*: as runtime::run.
+/// *Source*: time skewing; docs/explanation/wavefronts.md.
 template <class Grid, class Kernel>
 void sweep(runtime& rt, Grid& grid, std::size_t sweeps, const Kernel& kernel,
            const sweep_options& options = {}) {

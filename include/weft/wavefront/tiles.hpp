@@ -25,9 +25,11 @@ struct tile {
 
 /// Calls `body(row, column)` for each tile of a rectangle, those above and to the left of a tile before it,
 /// others at the same time. A worker goes on to the right as long as it can, so that with one worker the
-/// order is that of two nested loops. *Requires*: the body may be called by several workers at once.
+/// order is that of two nested loops.
+/// *Requires*: the body may be called by several workers at once.
 /// *Throws*: what a body throws (of several the first, by row and column), cancelled, and as runtime::run.
-/// *Suspends*: as runtime::run. *Cost*: some twenty nanoseconds and 16 bytes per tile.
+/// *Suspends*: as runtime::run.
+/// *Cost*: some twenty nanoseconds and 16 bytes per tile.
 template <class Body>
   requires std::invocable<Body&, std::size_t, std::size_t>
 void for_each_tile(runtime& rt, std::size_t rows, std::size_t columns, Body&& body,
