@@ -27,8 +27,8 @@ namespace weft::inline WEFT_ABI {
 /// *Thread safety*: pread, verify and export_plain from any thread; read and seek share one position.
 class append_reader {
  public:
-  /// Opens the stream `path`; of a segmented one it reads and checks the whole index, and looks at the
-  /// existence, the header and the length of every data file.
+  /// Opens the stream `path`. Of a segmented one, it reads and checks the whole index, and checks existence,
+  /// header and length of every data file.
   /// *Throws*: also weft::error if the stream is not finished; `recover(path)` then keeps what is complete.
   /// *Cost*: some 10 ms for a million segments.
   explicit append_reader(const std::string& path) : path_(path) {
@@ -39,17 +39,17 @@ class append_reader {
     }
   }
 
-  /// The bytes of the stream.
+  /// The size of the stream, in bytes.
   std::uint64_t size() const noexcept { return map_.bytes(); }
   /// Whether it has an index and data files, with checksums.
   bool segmented() const noexcept { return segmented_; }
-  /// The stretches it is made of; 1 for a plain file that is not empty.
+  /// The number of segments; 1 for a plain file that is not empty.
   std::uint64_t segments() const noexcept { return map_.count(); }
-  /// Where the next byte comes from, in bytes from the beginning.
+  /// The position of the next byte, in bytes from the beginning.
   std::uint64_t position() const noexcept { return position_; }
 
-  /// Reads on from the position.
-  /// *Returns*: the bytes read: fewer than asked for only at the end.
+  /// Reads from the position, and advances it.
+  /// *Returns*: the number of bytes read: fewer than requested only at the end.
   std::size_t read(std::span<std::byte> to) {
     const std::size_t got = pread(to, position_);
     position_ += got;
@@ -64,7 +64,7 @@ class append_reader {
   }
 
   /// Reads at an offset of the stream.
-  /// *Returns*: the bytes read: fewer than asked for only at the end.
+  /// *Returns*: the number of bytes read: fewer than requested only at the end.
   /// *Cost*: a search (segment_map::find) and a read for each segment touched.
   std::size_t pread(std::span<std::byte> to, std::uint64_t offset) const {
     if (offset >= size()) return 0;
@@ -87,8 +87,8 @@ class append_reader {
     if (segmented_) walk_([](std::span<const std::byte>) {});
   }
 
-  /// Writes the stream's bytes to an ordinary file and compares checksums while it does.
-  /// *Effects*: `to` appears when it is complete and synchronised; on failure it is what it was.
+  /// Writes the stream to an ordinary file, comparing checksums.
+  /// *Effects*: `to` appears when it is complete and synchronised; on failure it is unchanged.
   /// *Throws*: as the class; std::system_error (EEXIST) if `to` exists and not `overwrite`.
   void export_plain(const std::string& to, bool overwrite = false) const {
     const io::directory in(to);

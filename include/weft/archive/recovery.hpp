@@ -20,7 +20,7 @@
 
 namespace weft::inline WEFT_ABI {
 
-/// What is left of a stream.
+/// What can be recovered of a stream.
 struct recovered {
   std::uint64_t bytes = 0;  ///< the beginning that is as it was written
   /// What valid records name. If that is more than `bytes`, data were damaged later, or the power failed
@@ -226,19 +226,18 @@ class recovery {
 
 }  // namespace stream::detail
 
-/// Says what recover() would keep of the stream `path`.
+/// *Returns*: what recover() would keep of the stream `path`.
 /// *Effects*: none.
 /// *Throws*: as recover().
 inline recovered recoverable(const std::string& path) { return stream::detail::recovery(path, true).look(); }
 
-/// Finishes a stream whose writer has ended early: of "path.weft-part" it keeps the longest beginning for
-/// which commit records (plain layout, "path.weft-log") or blocks of the index (segmented layout) vouch and
-/// whose bytes match their checksums, and publishes it as `path`, durably. Of a stream that is finished and
-/// damaged it keeps the same if `overwrite`; one that is whole is left as it is. It may be repeated if it is
-/// cut off itself.
-/// *Throws*: weft::error if nothing is left, if the stream is still being written, or if it is damaged and
-/// not `overwrite`; std::system_error, with EEXIST if `path` exists beside "path.weft-part" and not
-/// `overwrite`.
+/// Finishes a stream whose writer ended before close(): of "path.weft-part" it keeps the longest prefix that
+/// commit records (plain layout, "path.weft-log") or index blocks (segmented layout) confirm and whose bytes
+/// match their checksums, and publishes it as `path`, durably. Of a finished stream that is damaged, it keeps
+/// such a prefix if `overwrite`; an intact one is left unchanged. If it is interrupted, it can be repeated.
+/// *Throws*: weft::error if there is nothing to recover, if the stream is still being written, or if it is
+/// damaged and not `overwrite`; std::system_error, with EEXIST if `path` exists beside "path.weft-part" and
+/// not `overwrite`.
 /// *Cost*: reads the whole stream.
 /// *Thread safety*: any; two at once exclude each other.
 inline recovered recover(const std::string& path, bool overwrite = false) {

@@ -16,13 +16,12 @@ struct recurrent_request {
 
   /// The location.
   location<T>* where;
-  /// Place among the first requests for it.
+  /// Its rank among the first requests for the location.
   int rank;
 };
 
-/// Asks for a location in every turn: the body gets T& for write and const T& for read. Among the first
-/// requests for the location those with smaller ranks come first; with equal ranks, those of tasks that post
-/// earlier.
+/// Requests a location in every turn: the body gets T& for write and const T& for read. First requests for a
+/// location are ordered by rank; with equal ranks, by the order in which the tasks post them.
 template <class T>
 recurrent_request<T, true> write(location<T>& where, int rank = 0) noexcept {
   return {&where, rank};

@@ -31,10 +31,9 @@ inline void need_granted(const request& r, const char* what) {
 
 }  // namespace detail
 
-/// A handle: one request for one location at a time. An iterative one keeps its turn: whenever it releases
-/// the lock, its next request stands in the queue already, so the order of the first requests is the order of
-/// all turns.
-/// *Thread safety*: one thread at a time, which need not be the same one all the time.
+/// One request at a time for one location. An iterative handle posts its next request before it releases the
+/// lock, so the order of the first requests is the order of all turns.
+/// *Thread safety*: one thread at a time.
 /// *Source*: Clauss and Gustedt.
 template <class T, bool Iterative>
 class basic_handle {
@@ -43,14 +42,14 @@ class basic_handle {
   basic_handle(const basic_handle&) = delete;
   basic_handle& operator=(const basic_handle&) = delete;
   /// Withdraws the request.
-  /// *Requires*: nobody waits in acquire().
+  /// *Requires*: no thread or task waits in acquire().
   ~basic_handle() { cancel(); }
 
-  /// Posts a request: it stands behind all that were posted before.
+  /// Posts a request, behind all that were posted before.
   /// *Throws*: usage_error if the handle has one, or while an overlay uses the location.
   /// *Suspends*: no.
-  /// *Effects*: from its first request to the end of the handle, no task of the process runs inside fork
-  /// (docs/explanation/ordered-locks.md).
+  /// *Effects*: from its first request to the destruction of the handle, no task of the process runs inside
+  /// fork (docs/explanation/ordered-locks.md).
   void request_read(location<T>& where) { post_(where, false); }
   /// The same for an exclusive lock.
   void request_write(location<T>& where) { post_(where, true); }
@@ -68,7 +67,7 @@ class basic_handle {
     if (now_().idle()) detail::refuse("is acquired", now_());
     now_().where->acquire(now_());
   }
-  /// Gives the lock back; an iterative handle posts its next request, of the same kind, before.
+  /// Releases the lock. An iterative handle first posts its next request, of the same kind.
   /// *Throws*: usage_error if the lock is not held.
   void release() {
     detail::request& r = now_();
@@ -80,7 +79,8 @@ class basic_handle {
       r.where->release(r);
     }
   }
-  /// Withdraws the request, or gives the lock back without another one; does nothing if there is neither.
+  /// Withdraws the request, or releases the lock without posting another request; does nothing without
+  /// either.
   void cancel() noexcept {
     if (!now_().idle()) now_().where->withdraw(now_());
   }
@@ -119,8 +119,8 @@ using handle = basic_handle<T, false>;
 template <class T>
 using iterative_handle = basic_handle<T, true>;
 
-/// A scope in which the lock of a handle is held. An exception that leaves it lets the handle give up its
-/// turns, so that nobody waits for them.
+/// Holds the lock of a handle for a scope. If an exception leaves the scope, the handle gives up its turns,
+/// so that no other handle waits for them.
 template <class Handle>
 class section {
  public:

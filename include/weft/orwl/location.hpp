@@ -12,7 +12,7 @@ namespace weft::inline WEFT_ABI::orwl {
 
 namespace detail {
 
-/// What of a location does not depend on its type.
+/// The part of a location that does not depend on its type.
 struct any_location {
   any_location() = default;
   any_location(const any_location&) = delete;
@@ -34,9 +34,9 @@ struct any_location {
 
 }  // namespace detail
 
-/// Data and one queue of requests for it (see handle, iterative_handle, overlay).
-/// *Thread safety*: the value is reached through locks; the location is made and destroyed by one thread, and
-/// has no requests then.
+/// A value with a queue of requests for it (see handle, iterative_handle, overlay).
+/// *Thread safety*: locks order accesses to the value; one thread makes and destroys the location, while
+/// there are no requests.
 /// *Source*: Clauss and Gustedt, *Iterative computations with ordered read-write locks*.
 template <class T>
 class location final : public detail::any_location {
@@ -52,14 +52,14 @@ class location final : public detail::any_location {
   }
 
   /// The value.
-  /// *Requires*: no task may change it meanwhile: before a run, after it, or where all handles agree.
+  /// *Requires*: no task can change it meanwhile: before or after a run, or by agreement of all handles.
   const T& get() const noexcept { return value_; }
   /// The value.
   T& get() noexcept {
     mark_();
     return value_;
   }
-  /// Gives it a name, which error messages use. The text must outlive the location.
+  /// Sets the name that error messages use. The text must outlive the location.
   location& named(const char* name) noexcept {
     label = name;
     return *this;

@@ -12,7 +12,7 @@
 
 namespace weft::inline WEFT_ABI::orwl {
 
-/// schedule() was asked for an order in which tasks would wait for each other for ever; the text names them.
+/// The order requested from schedule() would deadlock; the text names the tasks and locations of the cycle.
 class WEFT_CROSSES_MODULES cyclic_overlay : public error {
  public:
   using error::error;
@@ -62,11 +62,11 @@ class typed_body final : public body {
 
 }  // namespace detail
 
-/// Tasks that take turns, each as often as the others. In every iteration a task asks for its locations,
-/// waits until it has them all, calls its body, and gives them back; its next requests stand in the queues by
-/// then. So neighbours, which share a location that one of them writes, are never more than one iteration
-/// apart, and the values of all locations are those of the serial program that calls the bodies in the order
-/// of their first requests, again and again, whatever the number of workers.
+/// Recurrent tasks on locations. In every iteration a task requests its locations, waits until it holds them
+/// all, calls its body, and releases them, having posted its next requests. So neighbours, which share a
+/// location that one of them writes, are never more than one iteration apart, and the values of all locations
+/// are those of the serial program that repeatedly calls the bodies in the order of their first requests, for
+/// every number of workers.
 /// *Thread safety*: one thread at a time. The locations must outlive it.
 /// *Example*: docs/tutorial/ordered-locks.md.
 /// *Source*: Clauss and Gustedt; the order of the first requests follows the two-stage start of their
@@ -76,8 +76,8 @@ class typed_body final : public body {
 template <class = void>
 class basic_overlay {
  public:
-  /// Declares a task, which calls `f` with T& for each location that it writes and const T& for each that it
-  /// reads; before them with a turn&, if it takes one.
+  /// Declares a task that calls `f` with T& for each location that it writes and const T& for each that it
+  /// reads, preceded by a turn& if `f` takes one.
   /// *Returns*: its number, from 0.
   /// *Throws*: usage_error if it names a location twice; std::bad_alloc, and what copying `f` throws.
   template <class F, class T, bool E, class... Requests>
@@ -90,34 +90,33 @@ class basic_overlay {
   std::size_t task(F&& f, recurrent_request<T, E> first, Requests... more) {
     return task_<std::decay_t<F>>({}, std::forward<F>(f), first, more...);
   }
-  /// How many tasks were declared.
+  /// The number of declared tasks.
   std::size_t tasks() const noexcept { return tasks_.size(); }
 
   /// Posts the first requests of all tasks, in the order in which the tasks were declared.
-  /// *Throws*: cyclic_overlay if ranks ask for an order in which tasks would wait for each other;
-  /// std::bad_alloc.
+  /// *Throws*: cyclic_overlay if the ranks lead to a deadlock; std::bad_alloc.
   /// *Cost*: O(n log n) for n requests.
   void schedule();
-  /// The same in another order: task `t` posts its requests at `place[t]`; with equal places the task that
-  /// was declared first.
+  /// The same in another order: tasks post in the order of `place[t]`, those with equal places in the order
+  /// of declaration.
   /// *Throws*: also usage_error if there is not one place for each task.
   void schedule(std::span<const int> place) { schedule_(ranks_(place)); }
 
-  /// Brings the overlay to the canonical form of the papers, in which every task writes one location and
-  /// every location has one writer: adds private copies of locations, and helper tasks, behind the others,
-  /// that copy. Tasks that wrote a location which others read exclude their readers no more. Neighbours in
-  /// the new overlay are at most one iteration apart; those in the old one may be farther. `place`: as in
-  /// schedule(); the queues keep that order for good.
+  /// Transforms the overlay to the canonical form of the papers, in which every task writes one location and
+  /// every location has one writer: adds private copies of locations, and helper tasks that copy, behind the
+  /// others. Writers then no longer exclude the readers of their locations. Neighbours in the new overlay are
+  /// at most one iteration apart; those of the original one may be farther. `place`: as in schedule(); the
+  /// order is final.
   /// *Requires*: the last task was declared.
-  /// *Throws*: usage_error if a value that has to be copied cannot be, or if it was done before; what copying
-  /// throws; then only destroy it.
+  /// *Throws*: usage_error if a value cannot be copied, or if the overlay is in canonical form already; what
+  /// copying throws. Afterwards it can only be destroyed.
   void make_canonical(std::span<const int> place);
   /// The same in the order of declaration.
   void make_canonical() { make_canonical(std::vector<int>(tasks_.size(), 0)); }
-  /// Whether it has that form.
+  /// Whether it was transformed.
   bool is_canonical();
 
-  /// Lets every task take so many turns.
+  /// Lets every task take `iterations` turns.
   /// *Requires*: schedule() after the last task.
   /// *Returns*: that number, or the number of iterations at which a turn has stopped it (turn::stop).
   /// *Throws*: the exception of a turn, of the first one by iteration and task, if several throw before all
@@ -128,12 +127,12 @@ class basic_overlay {
   std::uint64_t run(runtime& rt, std::uint64_t iterations, const run_options& options = {}) {
     return run_(rt, iterations, options);
   }
-  /// The same until a turn calls turn::stop.
-  /// *Throws*: also usage_error if the overlay falls into parts that share nothing, since a turn could stop
-  /// only its own.
+  /// Lets every task take turns until one of them calls turn::stop.
+  /// *Throws*: also usage_error if the overlay has parts that share no location, since a turn could stop only
+  /// its own part.
   std::uint64_t run_until_stopped(runtime& rt, const run_options& options = {});
 
-  /// Lets the runs that follow take down when each turn began and ended, or no longer.
+  /// Whether later runs record when each turn begins and ends.
   void record(bool on = true) noexcept { records_ = on; }
   /// The turns of a task in the last run that was recorded.
   std::span<const turn_times> times(std::size_t task) const noexcept {

@@ -17,8 +17,8 @@ class stream_reader;
 
 namespace stream {
 
-/// What one task has of a stream: a node of its own if it was deferred, else that of the task around it.
-/// *Thread safety*: for whoever has the task.
+/// What one task holds of a stream: its own node if it was deferred, else that of the enclosing task.
+/// *Thread safety*: for the thread that holds the task.
 class append_context {
  public:
   explicit append_context(stream_state& of, node& at) noexcept : of_(&of), at_(&at) {}
@@ -30,7 +30,7 @@ class append_context {
   append_context& operator=(append_context&&) = delete;
   ~append_context() {
     if (of_ == nullptr) return;  // it was moved from
-    delete face_;
+    delete ostream_;
     if (deferred_ && begun_)
       of_->end_body(*at_, well_);
     else if (deferred_)
@@ -40,7 +40,7 @@ class append_context {
   stream_state& of() const noexcept { return *of_; }
   node& at() const noexcept { return *at_; }
   /// The task is being deferred.
-  /// *Throws*: std::bad_alloc; what placing bytes has met.
+  /// *Throws*: std::bad_alloc; what writing bytes has failed with.
   append_context defer(sched::closure& c) && {
     if (deferred_) return std::move(*this);  // the first task of a run
     append_context deferred(*of_, of_->begin_child(*at_, c));
@@ -49,28 +49,28 @@ class append_context {
     of_ = nullptr;
     return deferred;
   }
-  /// The task is the first one of a run. Where it may wait for tasks before it, the running body must not
-  /// hold them up: it waits for its children.
+  /// The task is the first one of a run. If it may wait for earlier tasks, the running body first waits for
+  /// its children, so that it does not delay them.
   /// *Throws*: also what they have thrown.
   void begin_run() {
     if (sched::strand& s = sched::current(); of_->readable() && !is_outside(s)) sched::sync(s);
     at_ = &of_->begin_run(*at_);
     deferred_ = true;
   }
-  /// Its body is called now.
+  /// Its body starts.
   void begin() noexcept {
     if (!deferred_) return;
     begun_ = true;
     of_->begin_body(*at_);
   }
-  /// It has returned.
+  /// Its body has returned.
   void end_well() noexcept { well_ = true; }
-  /// It will never be called, because a task before it has failed or the run was stopped.
+  /// The task was dropped: an earlier one has failed, or the run was stopped.
   void drop() noexcept { of_->cut(*at_); }
   void write(const void* bytes, std::size_t size) { of_->write(*at_, bytes, size); }
   std::ostream& text() {
-    if (face_ == nullptr) face_ = new ostream_adaptor(&write_, this);
-    return *face_;
+    if (ostream_ == nullptr) ostream_ = new ostream_adaptor(&write_, this);
+    return *ostream_;
   }
 
  private:
@@ -80,13 +80,13 @@ class append_context {
 
   stream_state* of_;
   node* at_;
-  ostream_adaptor* face_ = nullptr;  // made by the body that asks for it; one with an adaptor is never moved
+  ostream_adaptor* ostream_ = nullptr;  // made by the body that asks for it; one with an adaptor is never moved
   bool deferred_ = false;
   bool begun_ = false;
   bool well_ = false;
 };
 
-/// Opens the handles for this room.
+/// Access to the handles for this room.
 struct key {
   template <class Handle>
   static append_context& seat_of(const Handle& h) noexcept {
@@ -97,15 +97,15 @@ struct key {
 
 }  // namespace stream
 
-/// What a function given to append::finalise appends with.
+/// The argument of a function given to append::finalise.
 class append_tail {
  public:
-  /// The own appending of the program, behind all tasks.
+  /// The program's own appending, behind all tasks.
   explicit append_tail(stream::stream_state& of) noexcept : of_(&of) {}
-  /// Bytes of the stream before this place, those written by this function included.
+  /// The bytes of the stream before this place, including those that this function has written.
   std::uint64_t position() const noexcept { return of_->known(); }
   /// Appends bytes.
-  /// *Throws*: std::bad_alloc; what placing bytes has met.
+  /// *Throws*: std::bad_alloc; what writing bytes has failed with.
   void write(std::span<const std::byte> bytes) { of_->append_known(bytes.data(), bytes.size()); }
   /// Delegates a right that includes this one.
   void write(std::string_view text) { of_->append_known(text.data(), text.size()); }
@@ -114,35 +114,33 @@ class append_tail {
   stream::stream_state* of_;
 };
 
-/// The right to append to a stream: a task's parameter. What a task appends stands, in the stream, where the
-/// serial program (every fork read as a call) would have written it, whoever runs the task and whenever. As
+/// The right to append to a stream: a parameter of a task. The bytes that a task appends are in the stream
+/// where the serial program (with every fork read as a call) would have written them, for every schedule. As
 /// an argument: an append_file, an append_sink, or a right that the forking task holds. It may be copied
 /// within the task, and ends with its body.
 /// *Thread safety*: one thread at a time, as the task.
 /// *Example*: `void leaf(int i, weft::append out) { out.write(name(i)); }`, and `weft::fork(leaf, 3, out);`
-/// *Source*: serial-append of PLIO; here the place belongs to the task.
+/// *Source*: serial-append of PLIO; here by a tree of tasks, independent of steals.
 class append {
  public:
   /// Appends bytes.
-  /// *Throws*: std::system_error if bytes of the stream could not be placed; weft::error if the stream was
-  /// destroyed; std::bad_alloc.
-  /// *Suspends*: if the sink is behind.
-  /// *Cost*: that of the copy; no atomic operation but loads and stores, and a call of the layout for every
-  /// full buffer.
+  /// *Throws*: std::system_error if the stream could not be written; weft::error if the stream was destroyed;
+  /// std::bad_alloc.
+  /// *Suspends*: while the sink is too slow.
+  /// *Cost*: a copy; no atomic read-modify-write, and a call of the layout for every full buffer.
   void write(std::span<const std::byte> bytes) const { write_(bytes.data(), bytes.size()); }
   /// Delegates a right that includes this one.
   void write(std::string_view text) const { write_(text.data(), text.size()); }
-  /// The same as an output stream, which belongs to the task: it begins without any format flags set, and
-  /// throws what write() throws.
+  /// An output stream of the task, with default format flags, that appends and throws what write() throws.
   std::ostream& stream() const {
     [[maybe_unused]] const sched::races::unseen library;
     return seat_->text();
   }
-  /// Keeps `f` and calls it as `f(append_tail&)` when everything before this place of the stream is known: in
-  /// the order of the stream, one at a time, on whatever worker comes by. What it appends stands here. It is
-  /// destroyed without a call where an earlier exception makes it moot.
-  /// *Requires*: what f refers to lives as long as the stream, whose close() may be what calls it; f does not
-  /// wait, and does not use this stream otherwise; what it throws fails the stream.
+  /// Registers `f`, called as `f(append_tail&)` once all preceding bytes are known: in stream order, one at a
+  /// time, on any worker. What it appends goes to this place. It is destroyed without a call if an earlier
+  /// exception ends the stream before it.
+  /// *Requires*: what f refers to lives as long as the stream, since close() may call it; f does not wait,
+  /// and does not use this stream otherwise. An exception of f fails the stream.
   /// *Throws*: as write(); what moving f throws.
   template <class F>
   void finalise(F&& f) const {

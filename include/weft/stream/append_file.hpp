@@ -8,23 +8,23 @@
 
 namespace weft::inline WEFT_ABI {
 
-/// A file that is written by tasks in parallel and has, in the end, the bytes that the serial program would
-/// have written. While it is written it is called `<path>.weft-part`; close() gives it its name, complete,
-/// and the mode of the file that it replaces. Without close() the part stays for weft::recover, if there are
-/// commits.
-/// *Thread safety*: for the thread or task that made it; it is handed to tasks as the right to append.
+/// A file that tasks write in parallel with the bytes of the serial program. Its name is `<path>.weft-part`
+/// until close() renames the complete file, and gives it the mode of the file that it replaces. Without
+/// close(), the unfinished file remains for weft::recover, if anything was committed.
+/// *Thread safety*: used by the thread or task that made it; tasks get the right to append.
 /// *Example*: `weft::append_file log("log.txt"); rt.run(work, log); log.close();`
 /// *Source*: serial-append of PLIO (open, write, close).
 class append_file : public append_stream {
  public:
-  /// Creates it.
-  /// *Throws*: std::system_error naming the path, with EEXIST if it, or what an earlier writer has left,
-  /// exists and is not to be overwritten, or if a name that it needs is taken, and with EBUSY if somebody
-  /// else writes it; weft::error if it is a directory, pipe, socket or device; weft::option_error.
+  /// Creates the file.
+  /// *Throws*: std::system_error naming the path, with EEXIST if it, or an unfinished file of an earlier
+  /// writer, exists and may not be overwritten, or if a name that it needs is taken, and with EBUSY if
+  /// another writer has it open; weft::error if it is a directory, pipe, socket or device;
+  /// weft::option_error.
   explicit append_file(const std::string& path, const append_options& o = {})
       : append_stream(path, layout_(path, stream::checked(o)), o, o.scratch.empty() ? path : o.scratch) {}
 
-  /// Bytes that a crash does not lose (append_options::commit_every).
+  /// The number of bytes that survive a crash (append_options::commit_every).
   /// *Thread safety*: any thread.
   std::uint64_t committed() const noexcept { return stream_state().layout().committed(); }
 

@@ -13,11 +13,11 @@
 
 namespace weft::inline WEFT_ABI {
 
-/// How the bytes of an append_file lie on disk. plain: an ordinary file. segmented: one file for each worker
-/// and an index, to be read through append_reader.
+/// The layout of an append_file on disk. plain: an ordinary file. segmented: one data file for each worker
+/// and an index, read through append_reader.
 enum class append_layout : unsigned char { plain, segmented };
 
-/// What may be said of an append_file, or (memory, buffer, scratch) of an append_sink.
+/// Options of an append_file, and (memory, buffer, scratch) of an append_sink.
 struct append_options {
   /// plain: the file as it is. segmented: one data file per worker and an index.
   append_layout layout = append_layout::plain;
@@ -40,7 +40,7 @@ inline append_options checked(append_options o) {
   return o;
 }
 
-/// Where scratch files go that belong to no file.
+/// The directory of scratch files for streams that have no file.
 inline std::string temporary_prefix() {
   const char* const place = std::getenv("TMPDIR");
   return std::string(place != nullptr ? place : "/tmp") + "/weft-append-" + std::to_string(::getpid());

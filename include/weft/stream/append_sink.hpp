@@ -7,15 +7,16 @@
 
 namespace weft::inline WEFT_ABI {
 
-/// A stream of which only bytes leave that the serial program would have written by then: what an exception
-/// makes moot is never seen outside. Where the sink is slower than the tasks, tasks wait, not workers.
-/// *Thread safety*: for the thread or task that made it; it is handed to tasks as the right to append.
+/// A stream to a descriptor or a function, which gets only bytes that the serial program would have written
+/// by then: bytes behind an exception never leave it. If the sink is slower than the tasks, tasks are
+/// suspended; no worker is blocked.
+/// *Thread safety*: used by the thread or task that made it; tasks get the right to append.
 /// *Example*: `weft::append_sink out(STDOUT_FILENO); rt.run(work, out); out.close();`
-/// *Source*: serial-append of PLIO, for what is no file.
+/// *Source*: serial-append of PLIO, for outputs that are not files.
 class append_sink : public append_stream {
  public:
-  /// Writes to a descriptor, which stays the caller's. A closed pipe is an std::system_error (EPIPE), no
-  /// signal.
+  /// Writes to a descriptor, which the caller continues to own. A closed pipe is a std::system_error (EPIPE),
+  /// not a signal.
   /// *Throws*: weft::option_error, std::bad_alloc.
   explicit append_sink(int descriptor, const append_options& o = {})
       : append_sink(stream::sink_to(descriptor), o) {}

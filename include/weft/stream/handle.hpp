@@ -7,15 +7,15 @@
 
 namespace weft::inline WEFT_ABI {
 
-/// A stream that tasks append to in parallel, with the bytes of the serial program.
-/// *Thread safety*: for the thread or task that made it; it is handed to tasks as the right to append.
+/// A stream to which tasks append in parallel, with the bytes of the serial program.
+/// *Thread safety*: used by the thread or task that made it; tasks get the right to append.
 class append_stream {
  public:
   /// Takes over the stream.
   append_stream(append_stream&& other) noexcept
       : state_(std::exchange(other.state_, nullptr)), seat_(std::move(other.seat_)) {}
   append_stream& operator=(append_stream&&) = delete;
-  /// Without close(): bytes known so far have been placed, failures are lost. Tasks that still append get a
+  /// Without close(), bytes known so far are written, and errors are lost. Tasks that still append get a
   /// weft::error.
   ~append_stream() {
     if (state_ == nullptr) return;
@@ -23,25 +23,26 @@ class append_stream {
     stream::stream_state::end_handle(state_);
   }
 
-  /// Appends outside tasks, or in the task that made the stream: behind all that was forked or run before.
+  /// Appends outside tasks, or in the task that made the stream, behind everything that was forked or run
+  /// before.
   /// *Throws*,
   /// *Suspends*: as append::write.
   void write(std::span<const std::byte> bytes) { seat_->write(bytes.data(), bytes.size()); }
   /// Delegates a right that includes this one.
   void write(std::string_view text) { seat_->write(text.data(), text.size()); }
-  /// An std::ostream whose text is appended.
+  /// A std::ostream that appends.
   std::ostream& stream() { return seat_->text(); }
 
-  /// Places everything and ends the stream; does nothing the second time.
-  /// *Requires*: all tasks that append or read have ended: it waits for the sink, not for them.
-  /// *Throws*: weft::error if they do not; std::system_error, or what a sink has thrown, if bytes could not
-  /// be placed, every time.
-  /// *Suspends*: if the sink is behind.
+  /// Writes everything and ends the stream. A second call does nothing.
+  /// *Requires*: all tasks that append or read have ended; it waits for the sink only.
+  /// *Throws*: weft::error if they have not; std::system_error, or the exception of a sink, if the stream
+  /// could not be written, at every call.
+  /// *Suspends*: while the sink is too slow.
   void close() { state_->close(); }
-  /// Bytes in front of the first that is not known yet. *Requires*,
+  /// The number of bytes before the first that is not known yet. *Requires*,
   /// *Throws*: as close().
   std::uint64_t size() { return state_->placed(); }
-  /// Bytes that were written twice, because memory was short.
+  /// The number of bytes that were written twice because the memory budget was exhausted.
   /// *Thread safety*: any thread.
   std::uint64_t spilled() const noexcept { return state_->spilled(); }
 

@@ -18,8 +18,8 @@ namespace stream {
 
 struct reading_key;
 
-/// What one task has that reads.
-/// *Thread safety*: for whoever has the task.
+/// What one reading task holds.
+/// *Thread safety*: for the thread that holds the task.
 class reading_seat {
  public:
   /// `position`: where a task of its own begins.
@@ -43,19 +43,19 @@ class reading_seat {
   }
 
   reading& of() const noexcept { return *of_; }
-  /// What the task waits for, or something that ends no other.
+  /// The event for which the task waits; if there is none, an object that no task writes.
   const void* awaits() const noexcept {
     return waits_ && of_->event != nullptr ? of_->event->object() : static_cast<const void*>(of_);
   }
   std::uint64_t& position() noexcept { return position_; }
-  /// The task is the first one of a run, which cannot wait by itself: its caller does.
-  /// *Throws*: what the children of the running body have thrown; what placing bytes has met.
+  /// The task is the first one of a run: its caller waits for it.
+  /// *Throws*: what the children of the running body have thrown; what writing bytes has failed with.
   void begin_run() {
     // What has failed may be an exception of a child, which then comes first.
     if (of_->event != nullptr && (!of_->is_known() || of_->failure)) sched::sync(sched::current());
     if (of_->failure) std::rethrow_exception(of_->failure);
   }
-  /// Its body is called now.
+  /// Its body starts.
   void begin() noexcept {
     if (shares_) position_ = of_->position;
     begun_ = true;
@@ -77,22 +77,22 @@ class reading_seat {
 
 }  // namespace stream
 
-/// What a task holds that reads a stream: a parameter, given by weft::read(stream). It sees what tasks before
-/// it in reference order have appended, and nothing else, whatever is appended meanwhile: a stream only
-/// grows, so nobody waits for those who read. Handed on, it gives a task the same bytes, and a position of
-/// its own that begins where this one is. It may be copied within the task, and ends with its body.
+/// The parameter of a task that reads a stream, given by weft::read(stream). It sees exactly the bytes that
+/// earlier tasks in reference order have appended. A stream only grows, so no task waits for readers.
+/// Delegated to another task, it gives that task the same bytes, and a position of its own that starts at the
+/// current one. It may be copied within the task, and ends with its body.
 /// *Throws*: std::system_error where the file cannot be read.
-/// *Thread safety*: pread any thread of the task; read and seek share one position.
+/// *Thread safety*: pread from any thread while the task runs; read and seek share one position.
 /// *Example*: `weft::fork([](weft::stream_reader in) { check(in); }, weft::read(file));`
 /// *Source*: serial-append of PLIO (read, seek); the modes of Cheerio.
 class stream_reader {
  public:
   /// The bytes before the task.
   std::uint64_t size() const noexcept { return seat_->of().end; }
-  /// Where the next byte comes from, in bytes from the beginning.
+  /// The position of the next byte, in bytes from the beginning.
   std::uint64_t position() const noexcept { return seat_->position(); }
-  /// Reads on from the position.
-  /// *Returns*: the bytes read: fewer than asked for only at the end.
+  /// Reads from the position, and advances it.
+  /// *Returns*: the number of bytes read: fewer than requested only at the end.
   std::size_t read(std::span<std::byte> to) const {
     const std::size_t got = pread(to, position());
     seat_->position() += got;
@@ -105,7 +105,7 @@ class stream_reader {
     return seat_->position() = stream::sought(offset, from, position(), size(), seat_->of().of.name());
   }
   /// Reads at an offset of the stream.
-  /// *Returns*: the bytes read: fewer than asked for only at the end.
+  /// *Returns*: the number of bytes read: fewer than requested only at the end.
   std::size_t pread(std::span<std::byte> to, std::uint64_t offset) const {
     [[maybe_unused]] const sched::races::unseen library;
     return seat_->pread(to, offset);
@@ -117,10 +117,10 @@ class stream_reader {
   stream::reading_seat* seat_;
 };
 
-/// Names the right to read a stream as far as it goes at the place of the task: an append_file that was
-/// opened with append_options::readable, or one that the forking task may append to. The task's parameter is
-/// a weft::stream_reader. It begins when everything before is known and placed, and no worker waits for that;
-/// an exception before it in reference order drops it.
+/// Names the right to read a stream up to the place of the task: an append_file that was opened with
+/// append_options::readable, or one to which the forking task may append. The task's parameter is a
+/// weft::stream_reader. The task starts when everything before it is known and written; no worker is blocked
+/// meanwhile. An earlier exception drops it.
 /// *Throws*: (fork, run) weft::error if the stream cannot be read, or run() is called outside tasks while
 /// some append; what placing bytes has met; std::bad_alloc. A task that commutes must not have the right to
 /// append to such a stream: fork throws weft::error.
@@ -139,11 +139,11 @@ class read<append_stream> {
   const stream::append_context* from_;
   file_pointer pointer_;
 };
-/// Refused: what went into a sink cannot be read.
+/// Does not compile: what was written to a sink cannot be read.
 template <>
 class read<append_sink> {
  public:
-  /// Refused at compile time: what went into a sink cannot be read.
+  /// Does not compile: what was written to a sink cannot be read.
   template <class Sink>
   explicit read(const Sink&, file_pointer = file_pointer::local) {
     static_assert(flow::never<Sink>, "weft: what has gone into a sink cannot be read; use an append_file");
@@ -158,7 +158,7 @@ read(const append_sink&, file_pointer) -> read<append_sink>;
 
 namespace stream {
 
-/// Opens them for this room.
+/// Access to them for this room.
 struct reading_key {
   static reading_seat begin(const append_context& s, file_pointer p) {
     reading& r = s.of().begin_reading(s.at(), p);

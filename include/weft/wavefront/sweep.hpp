@@ -195,10 +195,10 @@ class chained_sweeps {
 
 }  // namespace detail
 
-/// Does so many sweeps. `kernel(north, west, centre, east, south, coefficients)` gets vectors, whose lanes
-/// are points, and returns the new values; it is called for lanes outside the grid, too, whose results are
-/// dropped. The values are those of the plain loops over sweeps, rows and columns, to the last bit if the
-/// compiler does the same arithmetic in both (-ffp-contract=off).
+/// Executes `sweeps` in-place sweeps over the grid. `kernel(north, west, centre, east, south, coefficients)`
+/// gets vectors, whose lanes are points, and returns the new values; it is also called for lanes outside the
+/// grid, whose results are discarded. The results are bit-identical to those of the plain loops over sweeps,
+/// rows and columns if the compiler fuses no operations (-ffp-contract=off).
 /// *Requires*: the kernel has no side effects and does not throw.
 /// *Throws*: as for_each_tile.
 /// *Suspends*: as runtime::run.

@@ -23,9 +23,9 @@ struct tile {
 
 }  // namespace detail
 
-/// Calls `body(row, column)` for each tile of a rectangle, those above and to the left of a tile before it,
-/// others at the same time. A worker goes on to the right as long as it can, so that with one worker the
-/// order is that of two nested loops.
+/// Calls `body(row, column)` for each tile of a rectangle, after the tiles above and to the left of it; other
+/// tiles run in parallel. A worker prefers the tile to the right, so that with one worker the order is that
+/// of two nested loops.
 /// *Requires*: the body may be called by several workers at once.
 /// *Throws*: what a body throws (of several the first, by row and column), cancelled, and as runtime::run.
 /// *Suspends*: as runtime::run.
