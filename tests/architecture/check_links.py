@@ -3,9 +3,10 @@
 """Links each public header by itself into a program: twice, with all its inline functions kept.
 
 usage: check_links.py <include> <layers.txt> <compiler>
+       check_links.py <include> <layers.txt> --list
 
 Public are the headers directly in include/weft and in the rooms from layer `flow` on, but for what lies in detail/.
-Prints the undefined or multiply defined symbols of each header that does not link, and ends with status 1 then.
+With --list they are only listed. Prints the undefined or multiply defined symbols of each header that does not link, and ends with status 1 then.
 """
 import concurrent.futures
 import os
@@ -54,6 +55,9 @@ def main(arguments):
         sys.exit(__doc__)
     include = pathlib.Path(arguments[1])
     names = list(public(include, arguments[2]))
+    if arguments[3] == "--list":
+        print("\n".join(names))
+        return
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         said = list(pool.map(lambda name: link(include, name, arguments[3]), names))
     failed = 0

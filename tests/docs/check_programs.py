@@ -6,7 +6,7 @@ usage: check_programs.py <source> <build> <cmake> <generator> <compiler> <room> 
 
 A program is a fenced block `cpp` of README.md or docs/**/*.md that defines main; what it prints must be the next
 fenced block, exactly. README.md must begin with one. They are built in <room> against the package that <build>
-installs, as a stranger would; WEFT_TEST_CXX_FLAGS holds the compiler's flags.
+installs, as a stranger would who wants to compile fast (weft::compiled); WEFT_TEST_CXX_FLAGS holds the compiler's flags.
 --control demands that a program that prints something else, and one without an output, are reported.
 """
 import os
@@ -70,7 +70,7 @@ def check(pages, build, cmake, generator, compiler, room):
         for line, source, output in programs(text, page):
             name = f"program_{len(expected)}"
             (room / "source" / f"{name}.cpp").write_text(f'#line {line + 1} "{page}"\n{source}')
-            lists += f"add_executable({name} {name}.cpp)\ntarget_link_libraries({name} PRIVATE weft::weft)\n"
+            lists += f"add_executable({name} {name}.cpp)\ntarget_link_libraries({name} PRIVATE weft::compiled)\n"
             expected.append((f"{page}:{line}", name, output))
     (room / "source" / "CMakeLists.txt").write_text(lists)
     flags = os.environ.get("WEFT_TEST_CXX_FLAGS", "")
