@@ -80,7 +80,8 @@ class append_context {
 
   stream_state* of_;
   node* at_;
-  ostream_adaptor* ostream_ = nullptr;  // made by the body that asks for it; one with an adaptor is never moved
+  ostream_adaptor* ostream_ =
+      nullptr;  // made by the body that asks for it; one with an adaptor is never moved
   bool deferred_ = false;
   bool begun_ = false;
   bool well_ = false;
