@@ -19,7 +19,7 @@ using namespace surroundings;
 /// What must have happened in the end.
 struct {
   std::uint64_t rounds, kills, kills_in_the_middle, busy, foreign_refused, replaced_in_sight, looks,
-      recovered, links, fifos, exported, deferred_release;
+      recovered, links, fifos, exported, left_behind;
 } seen;
 
 constexpr mode_t permissions = 0777;
@@ -183,7 +183,7 @@ class world {
     if (draw_.one_in(3)) {
       write(path_(), true);
       has_leftovers_ = true;
-      ++seen.deferred_release;
+      ++seen.left_behind;
     }
     has_others_ = draw_.one_in(6);
     if (has_others_) write(root_ + "far/t", !draw_.one_in(3));
@@ -565,7 +565,7 @@ TEST_CASE("What stands beside a stream stays as it is, and what has its name is 
       (unsigned long long)seen.kills, (unsigned long long)seen.kills_in_the_middle,
       (unsigned long long)seen.busy, (unsigned long long)seen.foreign_refused, (unsigned long long)seen.looks,
       (unsigned long long)seen.replaced_in_sight, (unsigned long long)seen.recovered,
-      (unsigned long long)seen.exported, (unsigned long long)seen.deferred_release,
+      (unsigned long long)seen.exported, (unsigned long long)seen.left_behind,
       (unsigned long long)seen.links, (unsigned long long)seen.fifos);
   weft_test::figure("stream_surroundings", seen.rounds);
   if (one) return;
@@ -575,7 +575,7 @@ TEST_CASE("What stands beside a stream stays as it is, and what has its name is 
   CHECK(seen.replaced_in_sight > 0);
   CHECK(seen.recovered > 0);
   CHECK(seen.exported > 0);
-  CHECK(seen.deferred_release > 0);
+  CHECK(seen.left_behind > 0);
   CHECK(seen.links > 0);
   CHECK(seen.fifos > 0);
 }
