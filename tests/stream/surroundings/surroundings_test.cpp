@@ -565,8 +565,8 @@ TEST_CASE("What stands beside a stream stays as it is, and what has its name is 
       (unsigned long long)seen.kills, (unsigned long long)seen.kills_in_the_middle,
       (unsigned long long)seen.busy, (unsigned long long)seen.foreign_refused, (unsigned long long)seen.looks,
       (unsigned long long)seen.replaced_in_sight, (unsigned long long)seen.recovered,
-      (unsigned long long)seen.exported, (unsigned long long)seen.left_behind,
-      (unsigned long long)seen.links, (unsigned long long)seen.fifos);
+      (unsigned long long)seen.exported, (unsigned long long)seen.left_behind, (unsigned long long)seen.links,
+      (unsigned long long)seen.fifos);
   weft_test::figure("stream_surroundings", seen.rounds);
   if (one) return;
   CHECK(seen.kills_in_the_middle > 0);
