@@ -16,8 +16,9 @@ namespace weft::inline WEFT_ABI::base {
 /// *Returns*: the number; nothing if the text is anything else.
 inline std::optional<std::uint64_t> whole_number(std::string_view text) noexcept {
   std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const std::from_chars_result read = std::from_chars(text.data(), end, value);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const std::from_chars_result read = std::from_chars(begin, end, value);
   if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
   return value;
 }
