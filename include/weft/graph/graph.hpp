@@ -358,7 +358,7 @@ class graph {
         release(w);  // joins wait for tasks only: no deeper
     }
   }
-  /// Takes what the node shares in turn. *Returns*: false if it must wait for its turn.
+  /// Acquires the objects on which the node commutes. *Returns*: false if another task uses one of them.
   bool claim(graph_node& n) noexcept {
     for (graph_claim* c = n.claims; c != nullptr; c = c->next)
       if (c->entry->busy) {

@@ -115,7 +115,7 @@ struct graph_entry {
   graph_version* version = nullptr;  ///< where tasks find a renamed object
   graph_node* gate = nullptr;        ///< what the members wait for
   graph_member* members = nullptr;
-  graph_node* blocked = nullptr;     ///< commuting tasks that are ready but for their turn
+  graph_node* blocked = nullptr;     ///< commuting tasks that wait only for others that commute
   graph_part* first_part = nullptr;  ///< contributions in reference order
   graph_part* last_part = nullptr;
   graph_entry* fold_next = nullptr;                        ///< in a list of entries to be folded

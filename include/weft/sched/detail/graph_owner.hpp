@@ -51,8 +51,8 @@ inline void report(strand& s, frame& f, graph& g, graph::clock::time_point end,
   if (g.mine_count != 0) g.learn_batch(g.mine_start, end, std::exchange(g.mine_count, 0), true);
 }
 
-/// What the owner does when it has been at the lock.
-enum class turn : std::uint8_t {
+/// What the owner does next, decided under the lock.
+enum class owner_step : std::uint8_t {
   run,         ///< the task of graph::at
   drop,        ///< it
   fold,        ///< contributions
@@ -63,16 +63,16 @@ enum class turn : std::uint8_t {
 };
 
 /// `now`: when the owner came to the lock. *Requires*: that is held.
-inline turn take_turn(strand& s, frame& f, graph& g, graph::clock::time_point now,
-                      graph_entry*& folds) noexcept {
+inline owner_step choose_step(strand& s, frame& f, graph& g, graph::clock::time_point now,
+                              graph_entry*& folds) noexcept {
   g.entered = true;
   report(s, f, g, now, folds);
-  if (folds != nullptr) return turn::fold;
-  if (g.must_write_back()) return turn::write_back;
+  if (folds != nullptr) return owner_step::fold;
+  if (g.must_write_back()) return owner_step::write_back;
   const bool unprofitable = g.unprofitable();
   if (closure* const last = unprofitable ? g.all_behind() : nullptr) {
     leave_graph(s, f, g, *last);
-    return turn::left;
+    return owner_step::left;
   }
   graph_node* n = unprofitable ? g.take_for_owner() : nullptr;
   if (n == nullptr) {
@@ -80,23 +80,23 @@ inline turn take_turn(strand& s, frame& f, graph& g, graph::clock::time_point no
     n = g.take_for_owner();
   }
   if (n == nullptr) {
-    if (!g.all_ended()) return turn::wait;
+    if (!g.all_ended()) return owner_step::wait;
     end_graph(s, f, g);
-    return turn::ended;
+    return owner_step::ended;
   }
   g.at = n;
   n->next = nullptr;
   base::owner_store(f.current, n->task);
   if (g.must_drop(*n)) {
     n->dropped = true;
-    return turn::drop;
+    return owner_step::drop;
   }
   if (!g.failed()) {
     g.mine_count = take_batch(g, g.tiny() ? 1 : s.executor->home().workers.size(), *n);
     g.mine_start = graph::clock::now();
   }
   g.mine = std::exchange(n->next, nullptr);
-  return turn::run;
+  return owner_step::run;
 }
 
 /// The owner's next task. *Returns*: null if there is none now, for the reason noted in `outcome`.
@@ -113,37 +113,37 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, graph
     if (look(s) || s.run.load(base::memory_order_relaxed)->stopped.load(base::memory_order_acquire))
       f.close(cancellation(), nullptr);
     graph_entry* folds = nullptr;
-    turn now;
+    owner_step now;
     bool tiny;
     const auto arrival = graph::clock::now();
     {
       const std::lock_guard hold(g.mutex);
-      now = take_turn(s, f, g, arrival, folds);
+      now = choose_step(s, f, g, arrival, folds);
       g.update_hint();
       tiny = g.tiny();
     }
     switch (now) {
-      case turn::ended:
-      case turn::left:
+      case owner_step::ended:
+      case owner_step::left:
         s.executor->home().put_graph(g);
-        outcome = now == turn::left ? graph_outcome::left : graph_outcome::ended;
+        outcome = now == owner_step::left ? graph_outcome::left : graph_outcome::ended;
         return nullptr;
-      case turn::write_back:
+      case owner_step::write_back:
         g.write_back();
         continue;
-      case turn::fold:
+      case owner_step::fold:
         g.fold(folds);
         continue;
-      case turn::drop:
+      case owner_step::drop:
         g.at->task->what->drop(*g.at->task);
         count_dropped(s);
         continue;
-      case turn::run:
-      case turn::wait:
+      case owner_step::run:
+      case owner_step::wait:
         break;
     }
     if (g.may_take.load(base::memory_order_relaxed) && sleepers_near(s)) offer(s, !tiny);
-    if (now == turn::run) return g.at->task;
+    if (now == owner_step::run) return g.at->task;
     if (round < 32) {
       patience.wait();
     } else if (!s.executor->await(s, {.large = &g}, as_data)) {
