@@ -11,7 +11,7 @@
 #   ENVIRONMENT <NAME=value>...
 #   SERIAL             never beside another test
 #   ALONE              nothing of it runs in parallel: left out where Thread Sanitizer looks for races
-#   PLAIN              compiled without the precompiled header: the sources define what weft's own headers define
+#   PLAIN              without precompiled header and compiled library: the sources define what weft's own headers define
 # The target weft_tests_<label> builds all tests that carry the label.
 set(WEFT_TEST_SUPPORT_DIR "${CMAKE_CURRENT_LIST_DIR}")
 option(WEFT_TEST_COMPILED "Tests find in compiled libraries, one for each set of flags, what else their headers define" OFF)
@@ -67,7 +67,7 @@ macro(weft_test_executable base)
   endif()
   target_compile_options("${target}" PRIVATE ${arg_OPTIONS})
   set(internal "")
-  if(WEFT_TEST_COMPILED AND NOT arg_DEFINITIONS AND NOT arg_OPTIONS)
+  if(WEFT_TEST_COMPILED AND NOT (arg_PLAIN OR arg_DEFINITIONS OR arg_OPTIONS))
     weft_test_compiled()
   endif()
 endmacro()
