@@ -211,3 +211,50 @@ TEST_CASE("an allocation may fail while a graph is made; every task is run once,
     CHECK(points >= 20);
   }
 }
+
+TEST_CASE("without memory, a graph waits for a stolen task, and runs none that has ended or failed") {
+  if (!replaced) return;
+  using weft::sched::closure_state;
+  using weft::sched::graph_entry;
+  using weft::sched::graph_node;
+  for (const closure_state odd : {closure_state::stolen, closure_state::done, closure_state::failed}) {
+    CAPTURE(static_cast<int>(odd));
+    weft_test::made_strand s;
+    s.open();
+    const weft::sched::closure& first = s.add();
+    weft::sched::closure& middle = s.add();
+    const weft::sched::closure& last = s.add();
+    if (odd == closure_state::failed) middle.set_failure(std::make_exception_ptr(1));
+    middle.state.store(odd);
+    weft::sched::graph g;
+    g.begin(s, *s.top, nullptr, 0);
+    std::array<const weft::sched::closure*, 4> order{};
+    std::size_t count = 0, dropped = 0, waits = 0;
+    persistent = true;
+    until_failure = 0;
+    armed = true;
+    for (int round = 0; round < 8 && !g.all_ended(); ++round) {
+      g.look_ahead(8, 100);
+      graph_entry* folds = nullptr;
+      if (graph_node* const n = g.take_for_owner()) {
+        dropped += g.must_drop(*n);
+        if (count < order.size()) order[count++] = n->task;
+        g.finish(*n, folds);
+      } else if (middle.state.load() == closure_state::noted) {
+        ++waits;
+        middle.state.store(closure_state::done);
+        if (graph_node* const noted = g.take_stolen_node(middle)) g.finish(*noted, folds);
+      }
+    }
+    armed = false;
+    CHECK(g.all_ended());
+    CHECK(count == 2);
+    CHECK(order[0] == &first);
+    CHECK(order[1] == &last);
+    CHECK(waits == (odd == closure_state::stolen));
+    CHECK(dropped == (odd == closure_state::failed));
+    CHECK(g.failed() == (odd == closure_state::failed));
+    g.take_failure();
+    g.end();
+  }
+}

@@ -111,6 +111,8 @@ def main():
         for attempt in range(3 * kills):
             layout = "plain" if attempt % 2 == 0 else "segmented"
             killed, kept, told, took = strike(writer, layout, count, folder, dice.uniform(0, usual[layout]))
+            if not killed:  # the machine was slower when the usual time was taken
+                usual[layout] = min(usual[layout], took)
             seen[layout] += killed
             partial[layout] += killed and kept > 0
             acknowledged[layout] += killed and told > 0

@@ -15,9 +15,12 @@ namespace weft::inline WEFT_ABI {
 /// rights may differ; from the second call on, the runtime takes the dependences from the record. There is no
 /// barrier between calls: a task waits only for the tasks of earlier calls with which it conflicts. The
 /// record lives as a weft::shared object does: if made in a task, until that task and all its descendants
-/// have ended. *Example*: `weft::recorded step; for (int i = 0; i < n; ++i) step([&] { weft::fork(f,
-/// weft::update(x), i);
-/// });`
+/// have ended.
+/// *Example*:
+/// @code
+/// weft::recorded step;
+/// for (int i = 0; i < n; ++i) step([&] { weft::fork(f, weft::update(x), i); });
+/// @endcode
 /// *Source*: taskgraph of OpenMP 6; Yu, Royuela and Quinones, "Taskgraph: a low contention OpenMP tasking
 /// framework" (2023).
 class recorded {

@@ -34,16 +34,11 @@ class graph {
   graph_node* at = nullptr;              ///< what the owner executes
   base::atomic<bool> may_take{false};
   granularity_estimator speed;
-
   bool entered = false;            ///< the owner executes this frame by its graph
   graph_node* mine = nullptr;      ///< taken by the owner, not begun
   graph_node* done = nullptr;      ///< ended by the owner, not reported
   std::uint32_t mine_count = 0;    ///< tasks of the owner's batch
   clock::time_point mine_start{};  ///< when it was taken
-
-  graph() = default;
-  graph(const graph&) = delete;
-  graph& operator=(const graph&) = delete;
 
   /// Begins the graph of a frame. `from`: the closure that the owner is at, null if its body still forks.
   /// `versions`: how many an object may have. *Throws*: std::bad_alloc; then it is not in use.
@@ -53,9 +48,10 @@ class graph {
     base_priority_ = priority;
     cursor_ = &f.first;
     try {
-      local_.expect(0);  // for begin_anew
+      local_.expect(0);  // as the next line for visit_without_memory
+      stolen_nodes_.reserve(1);
       if (from != nullptr) {
-        // Acquire: as in visit_next. What an earlier graph has ended (see burdens) is in nobody's way.
+        // Acquire: as in visit_next. What an earlier graph has ended (see unprofitable) is in nobody's way.
         if (const record_marker* const m = record_marker::is(*from))
           replay_.begin(*m);
         else if (from->state.load(base::memory_order_acquire) != closure_state::done)
@@ -227,7 +223,6 @@ class graph {
 
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
-
   closure* unvisited() const noexcept { return cursor_->load(base::memory_order_acquire); }
 
   void clear() noexcept {
@@ -256,43 +251,38 @@ class graph {
     replay_.forget();
     stuck_ = false;
   }
-  /// All closures visited have ended: the next one is ready, whether or not there is memory to visit it.
+  /// All closures visited have ended: visits the next one, whether or not there is memory for that.
   void begin_anew() noexcept {
     forget();
-    if (ready_.size() + local_.size() == 0 && !visit_next() && stuck_) {
-      closure& c = *unvisited();
-      last_ = &c;
-      cursor_ = &c.next;
-      stuck_ = false;
-      last_resort_ = {.task = &c, .index = next_index_++};
-      order_.all_wait_for(last_resort_);
-      replay_.stop();
-      ++unended_;
-      local_.push_back(last_resort_);  // begin has made room
-    }
+    while (ready_.size() + local_.size() + unended_ == 0 && !visit_next() && stuck_) visit_without_memory();
   }
-
+  /// Visits a closure for which there is no memory. *Requires*: all nodes have ended.
+  void visit_without_memory() noexcept {
+    closure& c = *unvisited();
+    const closure_state state = c.state.load(base::memory_order_acquire);  // as in visit_next
+    last_ = &c;
+    cursor_ = &c.next;
+    stuck_ = false;
+    replay_.stop();
+    if (state == closure_state::done) return;
+    if (state == closure_state::failed) return note_raised(c, next_index_++);
+    last_resort_ = {.task = &c, .index = next_index_++, .running = state == closure_state::stolen};
+    order_.all_wait_for(last_resort_);
+    ++unended_;
+    last_resort_.running ? note_stolen(c, last_resort_, state) : local_.push_back(last_resort_);
+  }
   /// *Returns*: false if there is nothing to visit, or no memory.
   bool visit_next() noexcept {
     if (stuck_) return false;
     closure* const c = unvisited();
     if (c == nullptr) return false;
     try {
-      closure_state state =
-          c->state.load(base::memory_order_acquire);  // pairs with the exchange in end_stolen
+      const closure_state state = c->state.load(base::memory_order_acquire);  // pairs with end_stolen
       if (!replays(*c, state)) return false;
       if (state == closure_state::stolen) {
         stolen_nodes_.reserve(stolen_nodes_.size() + 1);
         raised_.reserve(raised_.size() + 1);
-        graph_node& n = visit(*c, true);
-        // Release and acquire: who ends the closure sees this and tells the graph, or has ended it already.
-        if (c->state.compare_exchange_strong(state, closure_state::noted, base::memory_order_acq_rel)) {
-          stolen_nodes_.push_back(&n);
-        } else {
-          graph_entry* folds = nullptr;
-          if (state == closure_state::failed) note_raised(*c, n.index);
-          finish(n, folds);  // a stolen closure folds for itself
-        }
+        note_stolen(*c, visit(*c, true), state);
       } else if (state == closure_state::failed) {
         raised_.reserve(raised_.size() + 1);
         note_raised(*c, next_index_++);
@@ -302,7 +292,7 @@ class graph {
         replay_.skip();
       }
     } catch (const std::bad_alloc&) {
-      stuck_ = true;  // the closure is visited again when everything before it has ended
+      stuck_ = true;  // see begin_anew
       return false;
     }
     last_ = c;
@@ -323,8 +313,18 @@ class graph {
     return true;
   }
 
-  /// *Requires*: room in raised_.
+  /// *Requires*: room in stolen_nodes_.
+  void note_stolen(closure& c, graph_node& n, closure_state state) noexcept {
+    // Release and acquire: who ends the closure sees this and tells the graph, or has ended it already.
+    if (c.state.compare_exchange_strong(state, closure_state::noted, base::memory_order_acq_rel))
+      return stolen_nodes_.push_back(&n);
+    graph_entry* folds = nullptr;
+    if (state == closure_state::failed) note_raised(c, n.index);
+    finish(n, folds);  // a stolen closure folds for itself
+  }
+  /// *Requires*: room in raised_, or the graph will not be given up before its end.
   void note_raised(closure& c, std::uint32_t index) noexcept {
+    if (raised_.size() == raised_.capacity()) return fail(index, {c.take_failure(), &c});
     raised_.push_back(&c);
     fail(index, {c.failure(), &c});
   }
