@@ -114,6 +114,13 @@ class skewed_grid {
   /// The coefficients, in the same layout.
   const coefficients* fields() const noexcept { return static_cast<const coefficients*>(fields_.get()); }
 
+  /// The values of a strip, at its position 0.
+  vector_type* strip(long s) noexcept { return values() + shape_.place(static_cast<std::size_t>(s), 0); }
+  /// The coefficients of a strip, at its position 0.
+  const coefficients* strip_fields(long s) const noexcept {
+    return fields() + shape_.place(static_cast<std::size_t>(s), 0);
+  }
+
   /// The value, or a coefficient, of a point; row 0 and rows() + 1 are border, as are the columns.
   T get(std::size_t row, std::size_t column) const noexcept {
     const auto [v, lane] = shape_.at(row, column);

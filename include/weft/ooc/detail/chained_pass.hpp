@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSL-1.0
+// The policy chained: several sweeps in one pass over the file, in a window of strips.
+#pragma once
+
+#include <weft/flow/runtime.hpp>
+#include <weft/ooc/detail/skewed_window.hpp>
+
+#include <optional>
+#include <string>
+
+namespace weft::inline WEFT_ABI::ooc::detail {
+
+/// How a pass uses memory. A unit is some rows of tiles, which are read, and of which the values are written,
+/// together; a group is as many diagonals as a unit has strips.
+struct chained_plan {
+  std::size_t sweeps = 0;        ///< of one pass
+  std::size_t tile_lines = 1;    ///< rows of tiles in a unit
+  std::size_t unit_strips = 1;   ///< strips in a unit
+  std::size_t units = 3;         ///< in the window
+  std::size_t staged = 2;        ///< units that are being read, and units that are being written
+  std::size_t bytes = 0;         ///< of everything
+};
+
+/// Bytes of one task that has not ended, with what the scheduler needs for it; an upper bound.
+inline constexpr std::size_t task_bytes = 512;
+/// Tasks into which a group is cut, at most: so many that two groups overlap, so few that memory does not
+/// matter.
+inline constexpr std::size_t group_tasks = 16;
+
+/// The plan for so many sweeps in a pass.
+template <class T, std::size_t Fields, int Lanes>
+chained_plan plan_chained(const grid_geometry& g, std::size_t boundary_bytes, unsigned workers,
+                          std::size_t sweeps, std::size_t tile_lines) {
+  chained_plan p;
+  p.sweeps = sweeps;
+  p.tile_lines = tile_lines;
+  p.unit_strips = (std::min(tile_lines * g.tile_rows, g.rows) + Lanes - 1) / Lanes;
+  p.units = 3 + (sweeps - 1) / p.unit_strips + std::clamp(workers, 1u, 3u);
+  const std::size_t across = g.tiles_across(), steps = (g.tiles_down() + tile_lines - 1) / tile_lines + sweeps;
+  const std::size_t values = aligned(tile_lines * across * g.values_bytes());
+  p.bytes = skewed_window<T, Fields, Lanes>::bytes(g, p.unit_strips, p.units) + boundary_bytes +
+            p.staged * (values + aligned(tile_lines * across * g.fields_bytes())) + p.staged * values +
+            aligned(steps * (group_tasks + 6) * task_bytes);
+  return p;
+}
+
+/// The best plan within a budget: as many sweeps as possible in a pass, equally many in each, then larger
+/// units.
+/// *Throws*: weft::error with the least budget that suffices, or if tiles do not consist of whole strips.
+template <class T, std::size_t Fields, int Lanes>
+chained_plan plan_chained_within(const grid_geometry& g, std::size_t boundary_bytes, unsigned workers,
+                                 std::size_t sweeps, std::size_t most, std::size_t budget) {
+  const auto plan = [&](std::size_t k, std::size_t lines) {
+    return plan_chained<T, Fields, Lanes>(g, boundary_bytes, workers, k, lines);
+  };
+  if (g.tiles_down() > 1 && g.tile_rows % Lanes != 0)
+    throw error("weft: the policy chained needs tiles whose number of rows is a multiple of " +
+                std::to_string(Lanes) + "; this grid has tiles of " + std::to_string(g.tile_rows) + " rows");
+  if (plan(1, 1).bytes > budget)
+    throw error("weft: the policy chained needs at least " + std::to_string(plan(1, 1).bytes) +
+                " bytes of memory for this grid; the budget is " + std::to_string(budget));
+  std::size_t k = most == 0 ? sweeps : std::min(most, sweeps);
+  while (k > 1 && plan(k, 1).bytes > budget) --k;
+  const std::size_t passes = (sweeps + k - 1) / k;
+  k = (sweeps + passes - 1) / passes;
+  std::size_t lines = 1;
+  while (lines < g.tiles_down() && 2 * lines * g.tile_rows <= 16 * Lanes && plan(k, 2 * lines).bytes <= budget)
+    lines *= 2;
+  return plan(k, lines);
+}
+
+/// One pass. Tasks are ordered by what they read and write: a slot of the window, a buffer, and, for the
+/// tiles of chained_sweeps, the column of tiles and the group.
+template <class T, std::size_t Fields, class Kernel, int Lanes = wavefront::native_lanes<T>>
+class chained_pass {
+  using window = skewed_window<T, Fields, Lanes>;
+
+ public:
+  /// *Throws*: std::bad_alloc if the budget does not suffice.
+  chained_pass(memory_budget& budget, grid_file<T, Fields>& grid, const chained_plan& plan,
+               const Kernel& kernel)
+      : grid_(grid),
+        geometry_(grid.geometry()),
+        plan_(plan),
+        kernel_(kernel),
+        window_(budget, grid, plan.unit_strips, plan.units),
+        slots_(plan.units),
+        groups_(plan.units),
+        incoming_(plan.staged),
+        outgoing_(plan.staged) {
+    const std::size_t tiles = plan.tile_lines * geometry_.tiles_across();
+    for (staging& s : incoming_) {
+      s.values = aligned_buffer(budget, tiles * geometry_.values_bytes());
+      s.fields = aligned_buffer(budget, tiles * geometry_.fields_bytes());
+    }
+    for (staging& s : outgoing_) s.values = aligned_buffer(budget, tiles * geometry_.values_bytes());
+  }
+
+  /// Does so many sweeps. *Requires*: called in a task. *Throws*: what its tasks throw.
+  void run(std::size_t sweeps) {
+    const wavefront::sweep_options tiles{.diagonals = plan_.unit_strips};
+    const wavefront::chained_sweeps<window, Kernel> chain(window_, sweeps, kernel_, tiles);
+    std::size_t widest = 1;  // tiles of a group
+    for (std::size_t g = 0; g < chain.rows(); ++g) {
+      const auto [first, end] = chain.columns_of(g);
+      widest = std::max(widest, end - first);
+    }
+    width_ = (widest + group_tasks - 1) / group_tasks;
+    columns_.assign(chain.columns() / width_ + 1, {});
+    const std::size_t units = (geometry_.tiles_down() + plan_.tile_lines - 1) / plan_.tile_lines;
+    const std::size_t groups = chain.rows();
+    std::size_t stored = 0;
+    for (std::size_t step = 0; step <= groups; ++step) {
+      if (step < units) load_(step);
+      if (step == 0) continue;
+      const std::size_t group = step - 1;
+      compute_(chain, group, units);
+      // The last group that needs unit u is the one of the diagonal that lies `sweeps` behind its strips.
+      for (; stored < units && std::min(stored + 1 + (sweeps - 1) / plan_.unit_strips, groups - 1) <= group;
+           ++stored)
+        store_(stored, group);
+    }
+    sync();
+  }
+
+ private:
+  struct token {};
+  struct staging {
+    aligned_buffer values, fields;
+  };
+
+  std::size_t first_tile_(std::size_t unit) const noexcept {
+    return unit * plan_.tile_lines * geometry_.tiles_across();
+  }
+  std::size_t end_tile_(std::size_t unit) const noexcept {
+    return std::min(first_tile_(unit + 1), geometry_.tiles());
+  }
+  /// Calls `f(tile, i)` for the tiles of a unit, numbered from 0.
+  template <class F>
+  void for_tiles_(std::size_t unit, F f) const {
+    for (std::size_t t = first_tile_(unit), i = 0; t < end_tile_(unit); ++t, ++i) f(t, i);
+  }
+
+  void load_(std::size_t unit) {
+    staging& from = incoming_[unit % plan_.staged];
+    fork({.name = "read strips", .priority = 2, .event = true},
+         [this, unit](staging& s) {
+           for_tiles_(unit, [&](std::size_t t, std::size_t i) {
+             grid_.read_values(t, grid_.version(), s.values.data() + i * geometry_.values_bytes());
+             grid_.read_fields(t, s.fields.data() + i * geometry_.fields_bytes());
+           });
+         },
+         update(borrow(from)));
+    fork({.name = "load strips", .priority = 1},
+         [this, unit](const staging& s, token&) {
+           for_tiles_(unit, [&](std::size_t t, std::size_t i) {
+             window_.load(t, s.values.data() + i * geometry_.values_bytes(),
+                          s.fields.data() + i * geometry_.fields_bytes());
+           });
+         },
+         read(borrow(from)), update(borrow(slots_[unit % plan_.units])));
+  }
+  template <class Chain>
+  void compute_(const Chain& chain, std::size_t group, std::size_t units) {
+    const auto [first, end] = chain.columns_of(group);
+    token& self = groups_[group % plan_.units];
+    for (std::size_t c = first, next; c < end; c = next) {
+      next = std::min((c / width_ + 1) * width_, end);
+      const auto work = [&chain, group, c, next](token&, token&, const token&, const token&) {
+        for (std::size_t column = c; column < next; ++column) chain.tile(group, column);
+      };
+      // The first one waits for the strips of this group and those south of them.
+      const bool waits = c == first;
+      fork({.name = "sweep strips"}, work, update(borrow(self)), update(borrow(columns_[c / width_])),
+           read(borrow(waits && group < units ? slots_[group % plan_.units] : nothing_)),
+           read(borrow(waits && group + 1 < units ? slots_[(group + 1) % plan_.units] : nothing_)));
+    }
+  }
+  void store_(std::size_t unit, std::size_t after_group) {
+    staging& to = outgoing_[unit % plan_.staged];
+    fork({.name = "store strips", .priority = 1},
+         [this, unit](token&, const token&, staging& s) {
+           for_tiles_(unit, [&](std::size_t t, std::size_t i) {
+             window_.store(t, s.values.data() + i * geometry_.values_bytes());
+           });
+         },
+         update(borrow(slots_[unit % plan_.units])), read(borrow(groups_[after_group % plan_.units])),
+         update(borrow(to)));
+    fork({.name = "write strips", .priority = 2, .event = true},
+         [this, unit](const staging& s) {
+           for_tiles_(unit, [&](std::size_t t, std::size_t i) {
+             grid_.write_values(t, 1 - grid_.version(), s.values.data() + i * geometry_.values_bytes());
+           });
+         },
+         read(borrow(to)));
+  }
+
+  grid_file<T, Fields>& grid_;
+  const grid_geometry& geometry_;
+  chained_plan plan_;
+  const Kernel& kernel_;
+  window window_;
+  token nothing_;
+  std::size_t width_ = 1;  // columns of tiles in a task, the same in all groups
+  std::vector<token> slots_, groups_, columns_;
+  std::vector<staging> incoming_, outgoing_;
+};
+
+}  // namespace weft::inline WEFT_ABI::ooc::detail

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSL-1.0
+// A grid of values, with constant coefficients for each point, in one file.
+#pragma once
+
+#include <weft/flow/runtime.hpp>
+#include <weft/ooc/grid_header.hpp>
+#include <weft/ooc/io_queue.hpp>
+#include <weft/ooc/detail/direct_file.hpp>
+
+#include <span>
+#include <vector>
+
+namespace weft::inline WEFT_ABI::ooc {
+
+/// What a new grid file is like.
+struct grid_options {
+  std::size_t rows = 0;                 ///< inner rows, without the boundary; at least 1
+  std::size_t columns = 0;              ///< inner columns; at least 1
+  ooc::layout layout = layout::strips;  ///< the order in the file
+  std::size_t tile_rows = 0;            ///< rows of a tile; 0: 16 where tiles are whole rows, else 256
+  std::size_t tile_columns = 0;  ///< columns of a tile; 0: 256; ignored where tiles are whole rows
+  bool overwrite = false;        ///< replace an existing file; otherwise that is an error (EEXIST)
+  bool direct = true;            ///< bypass the page cache where the file system allows it
+  io_options io = {};            ///< how its file is read and written
+};
+
+/// A grid of `rows` x `columns` points of type T with `Fields` coefficients each, and a boundary of one row
+/// or column of values on each side, in one file (docs/reference/grid-format.md). Rows and columns are
+/// numbered from 0, the northern and the western boundary, to rows() + 1 and columns() + 1.
+/// *Throws*: weft::error that says what is wrong with the options or the file; std::system_error with path
+/// and offset; std::bad_alloc.
+/// *Suspends*: fill() as runtime::run; the others block the thread.
+/// *Thread safety*: one thread at a time.
+template <class T, std::size_t Fields>
+class grid_file {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>, "weft: a grid holds float or double");
+
+ public:
+  /// The type of the values and coefficients.
+  using value_type = T;
+  /// Coefficients per point.
+  static constexpr std::size_t fields = Fields;
+
+  /// Creates a file; it is valid when fill() has returned.
+  grid_file(const std::string& path, const grid_options& options)
+      : geometry_(checked_(options)),
+        file_(io::file::create(path, options.overwrite), options.direct),
+        queue_(options.io) {
+    const file_extent edge = geometry_.boundary();
+    boundary_ = aligned_buffer(memory_, edge.size);
+    page_ = aligned_buffer(memory_, file_alignment);
+    file_.get().resize(geometry_.file_bytes());
+    std::copy_n(detail::grid_magic, sizeof header_.magic, header_.magic);
+    header_.format = 1;
+    header_.element = sizeof(T);
+    header_.layout = static_cast<std::uint32_t>(geometry_.layout);
+    header_.rows = geometry_.rows;
+    header_.columns = geometry_.columns;
+    header_.fields = Fields;
+    header_.tile_rows = geometry_.tile_rows;
+    header_.tile_columns = geometry_.tile_columns;
+    detail::write_header(file_.get(), header_, page_.data());
+  }
+  /// Opens an existing file. `direct`, `io`: as in grid_options.
+  explicit grid_file(const std::string& path, bool direct = true, const io_options& io = {})
+      : file_(io::file::open_write(path), direct), queue_(io) {
+    page_ = aligned_buffer(memory_, file_alignment);
+    if (file_.get().size() < 2 * file_alignment)
+      throw error("weft: '" + path + "' is not a valid grid file: it is too short");
+    header_ = detail::read_header(file_.get(), page_.data());
+    const auto differs = [&path](const std::string& what, std::uint64_t has, std::uint64_t wanted) {
+      throw error("weft: '" + path + "' holds another kind of grid: " + what + " " + std::to_string(has) +
+                  ", expected " + std::to_string(wanted));
+    };
+    if (header_.element != sizeof(T)) differs("bytes per element", header_.element, sizeof(T));
+    if (header_.fields != Fields) differs("coefficients per point", header_.fields, Fields);
+    geometry_ = {header_.rows, header_.columns, Fields, sizeof(T), static_cast<ooc::layout>(header_.layout),
+                 header_.tile_rows, header_.tile_columns};
+    if (file_.get().size() < geometry_.file_bytes())
+      throw error("weft: '" + path + "' is not a valid grid file: it is too short");
+    const file_extent edge = geometry_.boundary();
+    boundary_ = aligned_buffer(memory_, edge.size);
+    read_(edge, boundary_.data());
+  }
+
+  /// Inner rows.
+  std::size_t rows() const noexcept { return geometry_.rows; }
+  /// Inner columns.
+  std::size_t columns() const noexcept { return geometry_.columns; }
+  /// Where everything lies in the file.
+  const grid_geometry& geometry() const noexcept { return geometry_; }
+  /// Sweeps that the values have seen since fill().
+  std::uint64_t sweeps() const noexcept { return header_.sweeps; }
+  /// Whether the page cache is bypassed.
+  bool direct() const noexcept { return file_.direct(); }
+
+  /// Gives all values and coefficients: `f(row, column, field)` returns those of a point, field 0 the value,
+  /// 1 to Fields the coefficients. Boundary points have a value only. Called in parallel, in no particular
+  /// order.
+  /// *Effects*: the file is valid, and on the device, when this returns; after a failure it is not valid.
+  template <class F>
+    requires std::is_invocable_r_v<T, const F&, std::size_t, std::size_t, int>
+  void fill(runtime& rt, const F& f) {
+    fill_boundary_(f);
+    std::vector<buffers> pool(rt.workers() + 1);
+    for (buffers& b : pool) {
+      b.values = aligned_buffer(memory_, geometry_.values_bytes());
+      b.fields = aligned_buffer(memory_, geometry_.fields_bytes());
+    }
+    rt.run([&] {
+      for (std::size_t t = 0; t < geometry_.tiles(); ++t) {
+        buffers& of = pool[t % pool.size()];
+        fork({.name = "fill a tile"}, [this, t, &f](buffers& b) { fill_tile_(t, f, b); }, update(borrow(of)));
+        fork({.name = "write a tile", .event = true},
+             [this, t](const buffers& b) {
+               write_values(t, 0, b.values.data());
+               for (std::size_t i = 0; i < geometry_.field_extents(); ++i) {
+                 const file_extent e = geometry_.field_extent(t, i);
+                 queue_.write(file_.get(), e.offset, b.fields.data() + e.at, e.size, this_task::hold());
+               }
+             },
+             read(borrow(of)));
+      }
+    });
+    file_.get().sync_data();
+    header_.filled = 1;
+    header_.sweeps = 0;
+    header_.version = 0;
+    header_.generation += 1;
+    detail::write_header(file_.get(), header_, page_.data());
+    cached_ = no_row;
+  }
+
+  /// Reads one row, with its boundary values: columns() + 2 elements.
+  /// *Requires*: `row` is at most rows() + 1, and `to` has room.
+  void read_row(std::size_t row, std::span<T> to) {
+    const std::size_t m = columns();
+    if (row > rows() + 1 || to.size() < m + 2)
+      throw std::out_of_range("weft: row " + std::to_string(row) + " of a grid of " + std::to_string(rows()) +
+                              " rows, into " + std::to_string(to.size()) + " elements");
+    if (row == 0 || row == rows() + 1) {
+      std::copy_n(row == 0 ? north() : south(), m + 2, to.begin());
+      return;
+    }
+    const std::size_t across = geometry_.tiles_across(), line = (row - 1) / geometry_.tile_rows;
+    const std::size_t size = geometry_.values_bytes();
+    if (cached_ != line) {
+      cached_ = no_row;
+      if (cache_.size() == 0) cache_ = aligned_buffer(memory_, across * size);
+      for (std::size_t j = 0; j < across; ++j)
+        read_(geometry_.values(line * across + j, header_.version), cache_.data() + j * size);
+      cached_ = line;
+    }
+    to[0] = west()[row - 1];
+    to[m + 1] = east()[row - 1];
+    for (std::size_t j = 0; j < across; ++j) {
+      const tile_shape t = geometry_.tile(line * across + j);
+      const T* const from = reinterpret_cast<const T*>(cache_.data() + j * size);
+      for (std::size_t c = 0; c < t.columns; ++c)
+        to[1 + t.column + c] = from[geometry_.place(t, row - 1 - t.row, c)];
+    }
+  }
+
+  /// Removes the file; nothing else may be done with the object then.
+  void remove() {
+    if (::unlink(file_.get().path().c_str()) != 0) io::fail(errno, "remove", file_.get().path());
+  }
+
+  /// The boundary: northern and southern row with corners, western and eastern column; see grid_geometry.
+  const T* north() const noexcept { return elements<const T>(boundary_); }
+  /// The southern row.
+  const T* south() const noexcept { return north() + columns() + 2; }
+  /// The western column.
+  const T* west() const noexcept { return south() + columns() + 2; }
+  /// The eastern column.
+  const T* east() const noexcept { return west() + rows(); }
+  /// Bytes of memory for the boundary.
+  std::size_t boundary_bytes() const noexcept { return boundary_.size(); }
+
+  /// The queue that reads and writes the file.
+  io_queue& queue() noexcept { return queue_; }
+  /// The open file.
+  io::file& file() noexcept { return file_.get(); }
+  /// Which version of the values is valid.
+  unsigned version() const noexcept { return header_.version; }
+
+  /// Starts to read the values of a tile. *Requires*: called in a task with the option `event`, which ends
+  /// when they have come; as the next three.
+  void read_values(std::size_t tile, unsigned version, std::byte* to) {
+    const file_extent e = geometry_.values(tile, version);
+    queue_.read(file_.get(), e.offset, to, e.size, this_task::hold());
+  }
+  /// Starts to read the coefficients of a tile.
+  void read_fields(std::size_t tile, std::byte* to) {
+    for (std::size_t i = 0; i < geometry_.field_extents(); ++i) {
+      const file_extent e = geometry_.field_extent(tile, i);
+      queue_.read(file_.get(), e.offset, to + e.at, e.size, this_task::hold());
+    }
+  }
+  /// Starts to read the first row of a tile, maybe with more behind it.
+  void read_first_row(std::size_t tile, unsigned version, std::byte* to) {
+    const file_extent e = geometry_.first_row(tile, version);
+    queue_.read(file_.get(), e.offset, to, e.size, this_task::hold());
+  }
+  /// Starts to write the values of a tile.
+  void write_values(std::size_t tile, unsigned version, const std::byte* from) {
+    const file_extent e = geometry_.values(tile, version);
+    queue_.write(file_.get(), e.offset, from, e.size, this_task::hold());
+  }
+  /// The other version, which has been written completely, becomes the valid one, after so many more sweeps.
+  /// *Effects*: on the device when this returns; a process that ends before leaves the old one valid.
+  void commit(std::uint64_t more_sweeps) {
+    file_.get().sync_data();
+    header_.version = 1 - header_.version;
+    header_.sweeps += more_sweeps;
+    header_.generation += 1;
+    detail::write_header(file_.get(), header_, page_.data());
+    cached_ = no_row;
+  }
+
+ private:
+  struct buffers {
+    aligned_buffer values, fields;
+  };
+  static constexpr std::size_t no_row = SIZE_MAX;
+
+  static grid_geometry checked_(const grid_options& o) {
+    if (o.rows == 0 || o.columns == 0) throw error("weft: a grid file needs at least one row and one column");
+    if (o.layout > layout::optimized) throw error("weft: unknown layout of a grid file");
+    const bool whole = o.layout == layout::row_major || o.layout == layout::strips;
+    const auto extent = [](std::size_t wanted, std::size_t standard, std::size_t all) {
+      return std::min(wanted != 0 ? wanted : standard, all);
+    };
+    return {o.rows,
+            o.columns,
+            Fields,
+            sizeof(T),
+            o.layout,
+            extent(o.tile_rows, whole ? 16 : 256, o.rows),
+            whole ? o.columns : extent(o.tile_columns, 256, o.columns)};
+  }
+  void read_(const file_extent& e, std::byte* to) {
+    const std::size_t got = file_.get().read_at(to, e.size, e.offset);
+    if (got < e.size) io::fail(ENODATA, "read", file_.get().path(), e.offset + got);
+  }
+  template <class F>
+  void fill_boundary_(const F& f) {
+    T* to = elements<T>(boundary_);
+    for (const std::size_t row : {std::size_t{0}, rows() + 1})
+      for (std::size_t c = 0; c < columns() + 2; ++c) *to++ = f(row, c, 0);
+    for (const std::size_t column : {std::size_t{0}, columns() + 1})
+      for (std::size_t r = 1; r <= rows(); ++r) *to++ = f(r, column, 0);
+    file_.get().write_at(boundary_.data(), boundary_.size(), geometry_.boundary().offset);
+  }
+  template <class F>
+  void fill_tile_(std::size_t number, const F& f, buffers& b) const {
+    const tile_shape t = geometry_.tile(number);
+    const std::size_t pitch = geometry_.pitch(t), field = geometry_.field_pitch(t);
+    for (std::size_t r = 0; r < t.rows; ++r)
+      for (std::size_t c = 0; c < t.columns; ++c)
+        elements<T>(b.values)[geometry_.place(t, r, c)] = f(t.row + r + 1, t.column + c + 1, 0);
+    for (std::size_t i = 0; i < Fields; ++i)
+      for (std::size_t r = 0; r < t.rows; ++r)
+        for (std::size_t c = 0; c < t.columns; ++c)
+          elements<T>(b.fields)[i * field + r * pitch + c] =
+              f(t.row + r + 1, t.column + c + 1, static_cast<int>(i) + 1);
+  }
+
+  memory_budget memory_;
+  grid_geometry geometry_{};
+  detail::direct_file file_;
+  grid_header header_{};
+  aligned_buffer boundary_, page_, cache_;
+  std::size_t cached_ = no_row;  // the row of tiles in cache_
+  io_queue queue_;               // last: what is on its way ends before the file does
+};
+
+}  // namespace weft::inline WEFT_ABI::ooc

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSL-1.0
+// The header of a grid file: what it holds, and which version of its values is valid.
+#pragma once
+
+#include <weft/io/crc32c.hpp>
+#include <weft/io/file.hpp>
+#include <weft/ooc/aligned_buffer.hpp>
+#include <weft/ooc/grid_layout.hpp>
+
+#include <cstring>
+#include <optional>
+#include <type_traits>
+
+namespace weft::inline WEFT_ABI::ooc {
+
+/// What the file says of itself, in the first bytes of each of its two header pages; little-endian, without
+/// gaps. The valid page with the larger generation counts, so that one that is half written does no harm.
+struct grid_header {
+  char magic[8];                ///< "weftgrid"
+  std::uint32_t format;         ///< version of the format: 1
+  std::uint32_t element;        ///< bytes of an element: 4 (float) or 8 (double)
+  std::uint32_t layout;         ///< ooc::layout
+  std::uint32_t version;        ///< which values are valid: 0 or 1
+  std::uint64_t rows;           ///< inner rows
+  std::uint64_t columns;        ///< inner columns
+  std::uint64_t fields;         ///< coefficients per point
+  std::uint64_t tile_rows;      ///< rows of a tile
+  std::uint64_t tile_columns;   ///< columns of a tile
+  std::uint64_t sweeps;         ///< sweeps that the valid values have seen
+  std::uint64_t generation;     ///< grows with each change; even ones lie in the first page
+  std::uint32_t filled;         ///< 1 if all values and coefficients have been written
+  std::uint32_t checksum;       ///< CRC-32C of all before
+};
+static_assert(sizeof(grid_header) == 88 && std::is_trivially_copyable_v<grid_header>);
+
+namespace detail {
+
+inline constexpr char grid_magic[8] = {'w', 'e', 'f', 't', 'g', 'r', 'i', 'd'};
+
+inline std::uint32_t checksum(const grid_header& h) noexcept {
+  return io::crc32c(&h, offsetof(grid_header, checksum));
+}
+
+/// Writes the header into its page, and brings it to the device. `page`: one of file_alignment bytes.
+inline void write_header(io::file& f, grid_header h, void* page) {
+  h.checksum = checksum(h);
+  std::memset(page, 0, file_alignment);
+  std::memcpy(page, &h, sizeof h);
+  f.write_at(page, file_alignment, h.generation % 2 * file_alignment);
+  f.sync_data();
+}
+
+/// The header that counts.
+/// *Throws*: weft::error that says what is wrong with the file, std::system_error.
+inline grid_header read_header(const io::file& f, void* page) {
+  const auto refuse = [&f](const std::string& why) {
+    throw error("weft: '" + f.path() + "' is not a valid grid file: " + why);
+  };
+  std::optional<grid_header> found;
+  bool ours = false;
+  for (std::uint64_t which = 0; which < 2; ++which) {
+    const std::size_t got = f.read_at(page, file_alignment, which * file_alignment);
+    if (got < sizeof(grid_header)) continue;
+    grid_header h;
+    std::memcpy(&h, page, sizeof h);
+    if (std::memcmp(h.magic, grid_magic, sizeof grid_magic) != 0) continue;
+    ours = true;
+    if (h.checksum == checksum(h) && h.generation % 2 == which && (!found || found->generation < h.generation))
+      found = h;
+  }
+  if (!ours) refuse("it does not begin with a header");
+  if (!found) refuse("the checksums of its headers are wrong");
+  if (found->format != 1)
+    refuse("it has format " + std::to_string(found->format) + "; this version of weft reads format 1");
+  if (found->layout > static_cast<std::uint32_t>(layout::optimized) || found->version > 1 || found->rows == 0 ||
+      found->columns == 0 || found->tile_rows == 0 || found->tile_columns == 0 ||
+      (found->element != 4 && found->element != 8))
+    refuse("its header contradicts itself");
+  if (found->filled != 1) refuse("it was never filled to its end");
+  return *found;
+}
+
+}  // namespace detail
+}  // namespace weft::inline WEFT_ABI::ooc

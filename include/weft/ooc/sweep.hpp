@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSL-1.0
+// In-place sweeps over a grid file that is larger than the memory they may use.
+#pragma once
+
+#include <weft/ooc/detail/chained_pass.hpp>
+#include <weft/ooc/detail/mapped_pass.hpp>
+#include <weft/ooc/detail/prediction.hpp>
+#include <weft/ooc/detail/tile_pass.hpp>
+#include <weft/ooc/sweep_options.hpp>
+
+#include <sys/sysmacros.h>
+
+#include <map>
+
+namespace weft::inline WEFT_ABI::ooc {
+
+namespace detail {
+
+/// The speed of the disk that the grid lies on: that of calibrate() in its directory, or else measured, once
+/// for each device in a process.
+template <class T, std::size_t Fields>
+disk_speed speed_of_disk(grid_file<T, Fields>& grid) {
+  const std::string& path = grid.file().path();
+  const std::size_t slash = path.rfind('/');
+  if (const std::optional<disk_speed> kept = calibrated(slash == std::string::npos ? "." : path.substr(0, slash + 1)))
+    return *kept;
+  static std::mutex mutex;
+  static std::map<std::pair<dev_t, bool>, disk_speed> known;
+  const std::lock_guard hold(mutex);
+  const auto [at, fresh] = known.try_emplace({grid.file().about().st_dev, grid.direct()});
+  if (fresh) {
+    const grid_geometry& g = grid.geometry();
+    const file_extent first = g.values(0, 0), other = g.values(0, 1);
+    const std::uint64_t all = other.offset - first.offset;  // the values of one version; the other is not valid
+    const std::uint64_t valid = grid.version() == 0 ? first.offset : other.offset;
+    const std::uint64_t invalid = grid.version() == 0 ? other.offset : first.offset;
+    try {
+      at->second = measure_disk(grid.file(), valid, valid + all, invalid);
+    } catch (...) {
+      known.erase(at);
+      throw;
+    }
+  }
+  return at->second;
+}
+
+/// How many buffers a policy that does one sweep in a pass has within the budget.
+/// *Throws*: weft::error with the least budget that suffices.
+template <class T, std::size_t Fields, class Kernel>
+std::size_t buffers_within(const grid_geometry& g, std::size_t boundary_bytes, policy p, std::size_t budget) {
+  using pass = tile_pass<T, Fields, Kernel>;
+  const std::size_t least = p == policy::basic ? 2 : 3;
+  if (pass::bytes(g, boundary_bytes, least) > budget)
+    throw error(std::string("weft: the policy ") + name_of(p) + " needs at least " +
+                std::to_string(pass::bytes(g, boundary_bytes, least)) +
+                " bytes of memory for this grid; the budget is " + std::to_string(budget));
+  std::size_t buffers = least;
+  constexpr std::size_t enough = 32;  // more do not make any disk faster
+  while (p == policy::pool && buffers < enough && pass::bytes(g, boundary_bytes, buffers + 1) <= budget) ++buffers;
+  return buffers;
+}
+
+}  // namespace detail
+
+/// Executes `sweeps` in-place sweeps over the grid: each point, row by row, gets `kernel(north, west, centre,
+/// east, south, coefficients)`, where north and west are new values, and the others old ones. The kernel is
+/// called with values of type T, or with vectors of them, whose lanes are points; `coefficients[i]` is of the
+/// same type. The results are bit-identical to those of the plain loops if the compiler fuses no operations
+/// (-ffp-contract=off), whatever the policy.
+/// *Requires*: the kernel has no side effects and does not throw.
+/// *Effects*: after each pass the new values are on the device, and the file is valid; whoever ends the
+/// process before leaves the values of the last finished pass (grid.sweeps() says how many sweeps they have
+/// seen).
+/// *Returns*: what was done and used, and what the model had predicted.
+/// *Throws*: weft::error if the budget is too small, with the least one that suffices; std::system_error with
+/// path and offset; weft::cancelled; std::bad_alloc. The file then holds the last finished pass.
+/// *Suspends*: as runtime::run; at the end of a pass the thread waits for the device.
+/// *Source*: three_buffers, basic and in_core: Caron, Desprez, Suter 2004; chained:
+/// docs/explanation/out-of-core.md.
+template <class T, std::size_t Fields, class Kernel>
+report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const Kernel& kernel,
+             const sweep_options& options = {}) {
+  constexpr int lanes = wavefront::native_lanes<T>;
+  const grid_geometry& g = grid.geometry();
+  const std::size_t edge = grid.boundary_bytes();
+  report done;
+  done.policy = options.policy;
+  done.engine = grid.queue().engine_name();
+  if (sweeps == 0) return done;
+
+  const disk_speed disk = options.disk ? *options.disk : detail::speed_of_disk(grid);
+  const detail::kernel_speed speed = detail::measure_kernel<T, Fields>(kernel);
+  const auto plan_chain = [&] {
+    return detail::plan_chained_within<T, Fields, lanes>(g, edge, rt.workers(), sweeps, options.chained,
+                                                         options.memory);
+  };
+  const auto predict = [&](policy p, const detail::chained_plan& plan) {
+    return detail::predict(p, g, sweeps, plan, rt.workers(), disk, speed);
+  };
+  detail::chained_plan plan;
+  if (done.policy == policy::chained) plan = plan_chain();
+  if (done.policy == policy::automatic) {
+    done.policy = policy::basic;
+    if (detail::tile_pass<T, Fields, Kernel>::bytes(g, edge, 3) <= options.memory) done.policy = policy::pool;
+    try {
+      plan = plan_chain();
+      if (predict(policy::chained, plan) <= predict(done.policy, plan)) done.policy = policy::chained;
+    } catch (const error&) {  // the budget, or the tiles, do not allow it
+    }
+  }
+  done.predicted = std::chrono::duration<double>(predict(done.policy, plan));
+
+  memory_budget memory(options.memory);
+  const io_statistics before = grid.queue().statistics();
+  const auto start = std::chrono::steady_clock::now();
+  const auto finish_pass = [&](std::size_t now) {
+    grid.commit(now);
+    done.sweeps += now;
+    done.passes += 1;
+  };
+  switch (done.policy) {
+    case policy::chained: {
+      detail::chained_pass<T, Fields, Kernel> pass(memory, grid, plan, kernel);
+      while (done.sweeps < sweeps) {
+        const std::size_t now = std::min(plan.sweeps, sweeps - done.sweeps);
+        rt.run({.stop = options.stop}, [&] { pass.run(now); });
+        finish_pass(now);
+      }
+      break;
+    }
+    case policy::in_core: {
+      detail::mapped_pass<T, Fields, Kernel> pass(memory, grid, kernel);
+      while (done.sweeps < sweeps) {
+        rt.run({.stop = options.stop}, [&] { pass.run([&] { return options.stop.stop_requested(); }); });
+        if (options.stop.stop_requested()) throw cancelled();
+        finish_pass(1);
+      }
+      break;
+    }
+    default: {
+      const std::size_t buffers =
+          detail::buffers_within<T, Fields, Kernel>(g, edge, done.policy, options.memory);
+      detail::tile_pass<T, Fields, Kernel> pass(memory, grid, buffers, kernel);
+      while (done.sweeps < sweeps) {
+        rt.run({.stop = options.stop}, [&] { pass.run(done.policy != policy::pool, done.policy == policy::basic); });
+        finish_pass(1);
+      }
+    }
+  }
+  done.elapsed = std::chrono::steady_clock::now() - start;
+  const io_statistics after = grid.queue().statistics();
+  done.bytes_read = after.bytes_read - before.bytes_read;
+  done.bytes_written = after.bytes_written - before.bytes_written;
+  done.peak_memory = memory.peak();
+  return done;
+}
+
+}  // namespace weft::inline WEFT_ABI::ooc

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSL-1.0
+// How sweeps over a grid file are executed, and what they report.
+#pragma once
+
+#include <weft/ooc/disk_speed.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+
+namespace weft::inline WEFT_ABI::ooc {
+
+/// How the sweeps pass over the file.
+enum class policy {
+  automatic,      ///< the one that the model predicts to be the fastest within the budget
+  in_core,        ///< the file is mapped; the operating system reads and writes pages
+  basic,          ///< reads, computes and writes one tile after the other; a pass for each sweep
+  three_buffers,  ///< reads tile i + 2 and writes tile i while tile i + 1 is computed; a pass for each sweep
+  pool,           ///< reads ahead and writes behind with as many buffers as the budget allows; the same
+  chained         ///< as many sweeps in one pass as the budget allows
+};
+
+/// The name of a policy.
+constexpr const char* name_of(policy p) noexcept {
+  constexpr const char* names[] = {"automatic", "in_core", "basic", "three_buffers", "pool", "chained"};
+  return names[static_cast<int>(p)];
+}
+
+/// Options of ooc::sweep.
+struct sweep_options {
+  std::size_t memory = std::size_t{256} << 20;  ///< bytes that the sweeps may use, with everything
+  ooc::policy policy = policy::automatic;       ///< how they pass over the file
+  std::size_t chained = 0;          ///< the most sweeps of one pass (policy chained); 0: by the budget
+  std::optional<disk_speed> disk = {};///< for the prediction; nothing: measured, once for each device
+  std::stop_token stop = {};        ///< stops the sweeps; the last finished pass counts
+};
+
+/// What the sweeps have done.
+struct report {
+  ooc::policy policy = policy::automatic;             ///< the policy that was used
+  const char* engine = "";                            ///< who executed the transfers
+  std::size_t sweeps = 0;                             ///< sweeps that were done
+  std::size_t passes = 0;                             ///< how often the grid was read and written
+  std::uint64_t bytes_read = 0;                       ///< from the file; 0 where it was mapped
+  std::uint64_t bytes_written = 0;                    ///< to the file; 0 where it was mapped
+  std::size_t peak_memory = 0;                        ///< bytes of buffers and all else that the sweeps used
+  std::chrono::duration<double> elapsed{};            ///< seconds
+  std::chrono::duration<double> predicted{};          ///< seconds, by the model
+};
+
+}  // namespace weft::inline WEFT_ABI::ooc
