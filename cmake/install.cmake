@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-# Installs the headers and the CMake package `weft`, which provides weft::weft and weft::compiled.
+# Installs the headers and the CMake package `weft`, which provides weft::weft, weft::compiled and weft::ooc.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -16,5 +16,6 @@ write_basic_package_version_file(
 install(
   FILES "${CMAKE_CURRENT_BINARY_DIR}/weft-config.cmake" "${CMAKE_CURRENT_BINARY_DIR}/weft-config-version.cmake"
         "${CMAKE_CURRENT_LIST_DIR}/compiled.cmake" "${CMAKE_CURRENT_LIST_DIR}/compiled.cpp"
+        "${CMAKE_CURRENT_LIST_DIR}/ooc.cmake"
   DESTINATION "${weft_package_dir}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -61,7 +61,9 @@ class aligned_buffer {
     std::fill_n(data_, size_, std::byte{0});
   }
   aligned_buffer(aligned_buffer&& other) noexcept
-      : budget_(other.budget_), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+      : budget_(other.budget_),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
   aligned_buffer& operator=(aligned_buffer&& other) noexcept {
     std::swap(budget_, other.budget_);
     std::swap(data_, other.data_);

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <cstdio>
+#include <fstream>
 #include <functional>
 #include <optional>
 #include <string>
@@ -48,7 +48,8 @@ inline double median_time(unsigned calls, const std::function<void(unsigned)>& c
 }
 
 /// Latency and time per byte, from the times of small and large transfers.
-inline std::pair<double, double> line_through(double small, double small_time, double large, double large_time) {
+inline std::pair<double, double> line_through(double small, double small_time, double large,
+                                              double large_time) {
   if (large <= small) return {0, large_time / large};
   const double per_byte = std::max(large_time - small_time, 0.05 * large_time) / (large - small);
   return {std::max(small_time - small * per_byte, 0.0), per_byte};
@@ -59,14 +60,16 @@ inline std::pair<double, double> line_through(double small, double small_time, d
 inline disk_speed measure_disk(io::file& f, std::uint64_t begin, std::uint64_t end, std::uint64_t scratch) {
   const std::uint64_t room = end - begin;
   const std::size_t small = file_alignment;
-  const std::size_t large = std::clamp<std::uint64_t>(room / 16 / small * small, small, std::uint64_t{1} << 20);
+  const std::size_t large =
+      std::clamp<std::uint64_t>(room / 16 / small * small, small, std::uint64_t{1} << 20);
   memory_budget unlimited;
   const aligned_buffer memory(unlimited, large);
   const auto time = [&](bool write, std::size_t size) {
     const std::uint64_t places = std::max<std::uint64_t>(room / size, 1);
     return median_time(16, [&](unsigned i) {
       // Small ones are spread, so that none finds what another one has brought.
-      const std::uint64_t at = (size == small ? i * std::max<std::uint64_t>(places / 16, 1) : i) % places * size;
+      const std::uint64_t at =
+          (size == small ? i * std::max<std::uint64_t>(places / 16, 1) : i) % places * size;
       if (write)
         f.write_at(memory.data(), size, scratch + at);
       else if (f.read_at(memory.data(), size, begin + at) < size)
@@ -75,7 +78,8 @@ inline disk_speed measure_disk(io::file& f, std::uint64_t begin, std::uint64_t e
   };
   disk_speed s;
   const auto s_size = static_cast<double>(small), l_size = static_cast<double>(large);
-  std::tie(s.read_latency, s.read_per_byte) = line_through(s_size, time(false, small), l_size, time(false, large));
+  std::tie(s.read_latency, s.read_per_byte) =
+      line_through(s_size, time(false, small), l_size, time(false, large));
   std::tie(s.write_latency, s.write_per_byte) =
       line_through(s_size, time(true, small), l_size, time(true, large));
   return s;

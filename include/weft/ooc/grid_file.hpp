@@ -3,9 +3,9 @@
 #pragma once
 
 #include <weft/flow/runtime.hpp>
+#include <weft/ooc/detail/direct_file.hpp>
 #include <weft/ooc/grid_header.hpp>
 #include <weft/ooc/io_queue.hpp>
-#include <weft/ooc/detail/direct_file.hpp>
 
 #include <span>
 #include <vector>
@@ -18,10 +18,10 @@ struct grid_options {
   std::size_t columns = 0;              ///< inner columns; at least 1
   ooc::layout layout = layout::strips;  ///< the order in the file
   std::size_t tile_rows = 0;            ///< rows of a tile; 0: 16 where tiles are whole rows, else 256
-  std::size_t tile_columns = 0;  ///< columns of a tile; 0: 256; ignored where tiles are whole rows
-  bool overwrite = false;        ///< replace an existing file; otherwise that is an error (EEXIST)
-  bool direct = true;            ///< bypass the page cache where the file system allows it
-  io_options io = {};            ///< how its file is read and written
+  std::size_t tile_columns = 0;         ///< columns of a tile; 0: 256; ignored where tiles are whole rows
+  bool overwrite = false;               ///< replace an existing file; otherwise that is an error (EEXIST)
+  bool direct = true;                   ///< bypass the page cache where the file system allows it
+  io_options io = {};                   ///< how its file is read and written
 };
 
 /// A grid of `rows` x `columns` points of type T with `Fields` coefficients each, and a boundary of one row
@@ -45,7 +45,7 @@ class grid_file {
   grid_file(const std::string& path, const grid_options& options)
       : geometry_(checked_(options)),
         file_(io::file::create(path, options.overwrite), options.direct),
-        queue_(options.io) {
+        queue_(std::make_unique<io_queue>(options.io)) {
     const file_extent edge = geometry_.boundary();
     boundary_ = aligned_buffer(memory_, edge.size);
     page_ = aligned_buffer(memory_, file_alignment);
@@ -63,7 +63,7 @@ class grid_file {
   }
   /// Opens an existing file. `direct`, `io`: as in grid_options.
   explicit grid_file(const std::string& path, bool direct = true, const io_options& io = {})
-      : file_(io::file::open_write(path), direct), queue_(io) {
+      : file_(io::file::open_write(path), direct), queue_(std::make_unique<io_queue>(io)) {
     page_ = aligned_buffer(memory_, file_alignment);
     if (file_.get().size() < 2 * file_alignment)
       throw error("weft: '" + path + "' is not a valid grid file: it is too short");
@@ -74,8 +74,9 @@ class grid_file {
     };
     if (header_.element != sizeof(T)) differs("bytes per element", header_.element, sizeof(T));
     if (header_.fields != Fields) differs("coefficients per point", header_.fields, Fields);
-    geometry_ = {header_.rows, header_.columns, Fields, sizeof(T), static_cast<ooc::layout>(header_.layout),
-                 header_.tile_rows, header_.tile_columns};
+    geometry_ = {
+        header_.rows,      header_.columns,     Fields, sizeof(T), static_cast<ooc::layout>(header_.layout),
+        header_.tile_rows, header_.tile_columns};
     if (file_.get().size() < geometry_.file_bytes())
       throw error("weft: '" + path + "' is not a valid grid file: it is too short");
     const file_extent edge = geometry_.boundary();
@@ -111,15 +112,16 @@ class grid_file {
       for (std::size_t t = 0; t < geometry_.tiles(); ++t) {
         buffers& of = pool[t % pool.size()];
         fork({.name = "fill a tile"}, [this, t, &f](buffers& b) { fill_tile_(t, f, b); }, update(borrow(of)));
-        fork({.name = "write a tile", .event = true},
-             [this, t](const buffers& b) {
-               write_values(t, 0, b.values.data());
-               for (std::size_t i = 0; i < geometry_.field_extents(); ++i) {
-                 const file_extent e = geometry_.field_extent(t, i);
-                 queue_.write(file_.get(), e.offset, b.fields.data() + e.at, e.size, this_task::hold());
-               }
-             },
-             read(borrow(of)));
+        fork(
+            {.name = "write a tile", .event = true},
+            [this, t](const buffers& b) {
+              write_values(t, 0, b.values.data());
+              for (std::size_t i = 0; i < geometry_.field_extents(); ++i) {
+                const file_extent e = geometry_.field_extent(t, i);
+                queue_->write(file_.get(), e.offset, b.fields.data() + e.at, e.size, this_task::hold());
+              }
+            },
+            read(borrow(of)));
       }
     });
     file_.get().sync_data();
@@ -178,7 +180,11 @@ class grid_file {
   std::size_t boundary_bytes() const noexcept { return boundary_.size(); }
 
   /// The queue that reads and writes the file.
-  io_queue& queue() noexcept { return queue_; }
+  io_queue& queue() noexcept { return *queue_; }
+  /// Reads and writes the file from now on with an engine of the caller, with so many transfers at once.
+  void use(std::unique_ptr<io_engine> engine, unsigned in_flight) {
+    queue_ = std::make_unique<io_queue>(std::move(engine), in_flight);
+  }
   /// The open file.
   io::file& file() noexcept { return file_.get(); }
   /// Which version of the values is valid.
@@ -188,24 +194,24 @@ class grid_file {
   /// when they have come; as the next three.
   void read_values(std::size_t tile, unsigned version, std::byte* to) {
     const file_extent e = geometry_.values(tile, version);
-    queue_.read(file_.get(), e.offset, to, e.size, this_task::hold());
+    queue_->read(file_.get(), e.offset, to, e.size, this_task::hold());
   }
   /// Starts to read the coefficients of a tile.
   void read_fields(std::size_t tile, std::byte* to) {
     for (std::size_t i = 0; i < geometry_.field_extents(); ++i) {
       const file_extent e = geometry_.field_extent(tile, i);
-      queue_.read(file_.get(), e.offset, to + e.at, e.size, this_task::hold());
+      queue_->read(file_.get(), e.offset, to + e.at, e.size, this_task::hold());
     }
   }
   /// Starts to read the first row of a tile, maybe with more behind it.
   void read_first_row(std::size_t tile, unsigned version, std::byte* to) {
     const file_extent e = geometry_.first_row(tile, version);
-    queue_.read(file_.get(), e.offset, to, e.size, this_task::hold());
+    queue_->read(file_.get(), e.offset, to, e.size, this_task::hold());
   }
   /// Starts to write the values of a tile.
   void write_values(std::size_t tile, unsigned version, const std::byte* from) {
     const file_extent e = geometry_.values(tile, version);
-    queue_.write(file_.get(), e.offset, from, e.size, this_task::hold());
+    queue_->write(file_.get(), e.offset, from, e.size, this_task::hold());
   }
   /// The other version, which has been written completely, becomes the valid one, after so many more sweeps.
   /// *Effects*: on the device when this returns; a process that ends before leaves the old one valid.
@@ -271,8 +277,8 @@ class grid_file {
   detail::direct_file file_;
   grid_header header_{};
   aligned_buffer boundary_, page_, cache_;
-  std::size_t cached_ = no_row;  // the row of tiles in cache_
-  io_queue queue_;               // last: what is on its way ends before the file does
+  std::size_t cached_ = no_row;      // the row of tiles in cache_
+  std::unique_ptr<io_queue> queue_;  // last: what is on its way ends before the file does
 };
 
 }  // namespace weft::inline WEFT_ABI::ooc

@@ -16,20 +16,20 @@ namespace weft::inline WEFT_ABI::ooc {
 /// What the file says of itself, in the first bytes of each of its two header pages; little-endian, without
 /// gaps. The valid page with the larger generation counts, so that one that is half written does no harm.
 struct grid_header {
-  char magic[8];                ///< "weftgrid"
-  std::uint32_t format;         ///< version of the format: 1
-  std::uint32_t element;        ///< bytes of an element: 4 (float) or 8 (double)
-  std::uint32_t layout;         ///< ooc::layout
-  std::uint32_t version;        ///< which values are valid: 0 or 1
-  std::uint64_t rows;           ///< inner rows
-  std::uint64_t columns;        ///< inner columns
-  std::uint64_t fields;         ///< coefficients per point
-  std::uint64_t tile_rows;      ///< rows of a tile
-  std::uint64_t tile_columns;   ///< columns of a tile
-  std::uint64_t sweeps;         ///< sweeps that the valid values have seen
-  std::uint64_t generation;     ///< grows with each change; even ones lie in the first page
-  std::uint32_t filled;         ///< 1 if all values and coefficients have been written
-  std::uint32_t checksum;       ///< CRC-32C of all before
+  char magic[8];               ///< "weftgrid"
+  std::uint32_t format;        ///< version of the format: 1
+  std::uint32_t element;       ///< bytes of an element: 4 (float) or 8 (double)
+  std::uint32_t layout;        ///< ooc::layout
+  std::uint32_t version;       ///< which values are valid: 0 or 1
+  std::uint64_t rows;          ///< inner rows
+  std::uint64_t columns;       ///< inner columns
+  std::uint64_t fields;        ///< coefficients per point
+  std::uint64_t tile_rows;     ///< rows of a tile
+  std::uint64_t tile_columns;  ///< columns of a tile
+  std::uint64_t sweeps;        ///< sweeps that the valid values have seen
+  std::uint64_t generation;    ///< grows with each change; even ones lie in the first page
+  std::uint32_t filled;        ///< 1 if all values and coefficients have been written
+  std::uint32_t checksum;      ///< CRC-32C of all before
 };
 static_assert(sizeof(grid_header) == 88 && std::is_trivially_copyable_v<grid_header>);
 
@@ -65,15 +65,16 @@ inline grid_header read_header(const io::file& f, void* page) {
     std::memcpy(&h, page, sizeof h);
     if (std::memcmp(h.magic, grid_magic, sizeof grid_magic) != 0) continue;
     ours = true;
-    if (h.checksum == checksum(h) && h.generation % 2 == which && (!found || found->generation < h.generation))
+    if (h.checksum == checksum(h) && h.generation % 2 == which &&
+        (!found || found->generation < h.generation))
       found = h;
   }
   if (!ours) refuse("it does not begin with a header");
   if (!found) refuse("the checksums of its headers are wrong");
   if (found->format != 1)
     refuse("it has format " + std::to_string(found->format) + "; this version of weft reads format 1");
-  if (found->layout > static_cast<std::uint32_t>(layout::optimized) || found->version > 1 || found->rows == 0 ||
-      found->columns == 0 || found->tile_rows == 0 || found->tile_columns == 0 ||
+  if (found->layout > static_cast<std::uint32_t>(layout::optimized) || found->version > 1 ||
+      found->rows == 0 || found->columns == 0 || found->tile_rows == 0 || found->tile_columns == 0 ||
       (found->element != 4 && found->element != 8))
     refuse("its header contradicts itself");
   if (found->filled != 1) refuse("it was never filled to its end");

@@ -190,7 +190,8 @@ class io_queue {
   void finish_(request& r, int failure, std::uint64_t continued, std::uint64_t repeated) noexcept {
     requests over;
     std::unique_lock hold(mutex_);
-    const auto here = std::find_if(flying_.begin(), flying_.end(), [&r](const request& o) { return &o == &r; });
+    const auto here =
+        std::find_if(flying_.begin(), flying_.end(), [&r](const request& o) { return &o == &r; });
     over.splice(over.begin(), flying_, here);
     const std::uint64_t bytes = r.part.offset - r.begin;
     (r.part.write ? statistics_.bytes_written : statistics_.bytes_read) += bytes;

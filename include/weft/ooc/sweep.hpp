@@ -8,9 +8,8 @@
 #include <weft/ooc/detail/tile_pass.hpp>
 #include <weft/ooc/sweep_options.hpp>
 
-#include <sys/sysmacros.h>
-
 #include <map>
+#include <mutex>
 
 namespace weft::inline WEFT_ABI::ooc {
 
@@ -22,7 +21,8 @@ template <class T, std::size_t Fields>
 disk_speed speed_of_disk(grid_file<T, Fields>& grid) {
   const std::string& path = grid.file().path();
   const std::size_t slash = path.rfind('/');
-  if (const std::optional<disk_speed> kept = calibrated(slash == std::string::npos ? "." : path.substr(0, slash + 1)))
+  if (const std::optional<disk_speed> kept =
+          calibrated(slash == std::string::npos ? "." : path.substr(0, slash + 1)))
     return *kept;
   static std::mutex mutex;
   static std::map<std::pair<dev_t, bool>, disk_speed> known;
@@ -31,7 +31,8 @@ disk_speed speed_of_disk(grid_file<T, Fields>& grid) {
   if (fresh) {
     const grid_geometry& g = grid.geometry();
     const file_extent first = g.values(0, 0), other = g.values(0, 1);
-    const std::uint64_t all = other.offset - first.offset;  // the values of one version; the other is not valid
+    const std::uint64_t all =
+        other.offset - first.offset;  // the values of one version; the other is not valid
     const std::uint64_t valid = grid.version() == 0 ? first.offset : other.offset;
     const std::uint64_t invalid = grid.version() == 0 ? other.offset : first.offset;
     try {
@@ -49,14 +50,11 @@ disk_speed speed_of_disk(grid_file<T, Fields>& grid) {
 template <class T, std::size_t Fields, class Kernel>
 std::size_t buffers_within(const grid_geometry& g, std::size_t boundary_bytes, policy p, std::size_t budget) {
   using pass = tile_pass<T, Fields, Kernel>;
-  const std::size_t least = p == policy::basic ? 2 : 3;
-  if (pass::bytes(g, boundary_bytes, least) > budget)
-    throw error(std::string("weft: the policy ") + name_of(p) + " needs at least " +
-                std::to_string(pass::bytes(g, boundary_bytes, least)) +
-                " bytes of memory for this grid; the budget is " + std::to_string(budget));
-  std::size_t buffers = least;
+  std::size_t buffers = p == policy::basic ? 2 : 3;
+  check_budget(p, pass::bytes(g, boundary_bytes, buffers), budget);
   constexpr std::size_t enough = 32;  // more do not make any disk faster
-  while (p == policy::pool && buffers < enough && pass::bytes(g, boundary_bytes, buffers + 1) <= budget) ++buffers;
+  while (p == policy::pool && buffers < enough && pass::bytes(g, boundary_bytes, buffers + 1) <= budget)
+    ++buffers;
   return buffers;
 }
 
@@ -111,6 +109,7 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
   done.predicted = std::chrono::duration<double>(predict(done.policy, plan));
 
   memory_budget memory(options.memory);
+  memory.take(std::min(edge, options.memory));
   const io_statistics before = grid.queue().statistics();
   const auto start = std::chrono::steady_clock::now();
   const auto finish_pass = [&](std::size_t now) {
@@ -129,7 +128,9 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
       break;
     }
     case policy::in_core: {
-      detail::mapped_pass<T, Fields, Kernel> pass(memory, grid, kernel);
+      using mapped = detail::mapped_pass<T, Fields, Kernel>;
+      detail::check_budget(done.policy, mapped::bytes(g, edge), options.memory);
+      mapped pass(memory, grid, kernel);
       while (done.sweeps < sweeps) {
         rt.run({.stop = options.stop}, [&] { pass.run([&] { return options.stop.stop_requested(); }); });
         if (options.stop.stop_requested()) throw cancelled();
@@ -142,7 +143,8 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
           detail::buffers_within<T, Fields, Kernel>(g, edge, done.policy, options.memory);
       detail::tile_pass<T, Fields, Kernel> pass(memory, grid, buffers, kernel);
       while (done.sweeps < sweeps) {
-        rt.run({.stop = options.stop}, [&] { pass.run(done.policy != policy::pool, done.policy == policy::basic); });
+        rt.run({.stop = options.stop},
+               [&] { pass.run(done.policy != policy::pool, done.policy == policy::basic); });
         finish_pass(1);
       }
     }

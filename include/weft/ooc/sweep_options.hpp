@@ -28,26 +28,37 @@ constexpr const char* name_of(policy p) noexcept {
   return names[static_cast<int>(p)];
 }
 
+namespace detail {
+
+/// *Throws*: weft::error that names the least budget if the policy needs more than there is.
+inline void check_budget(policy p, std::size_t least, std::size_t budget) {
+  if (least > budget)
+    throw error(std::string("weft: the policy ") + name_of(p) + " needs at least " + std::to_string(least) +
+                " bytes of memory for this grid; the budget is " + std::to_string(budget));
+}
+
+}  // namespace detail
+
 /// Options of ooc::sweep.
 struct sweep_options {
   std::size_t memory = std::size_t{256} << 20;  ///< bytes that the sweeps may use, with everything
   ooc::policy policy = policy::automatic;       ///< how they pass over the file
-  std::size_t chained = 0;          ///< the most sweeps of one pass (policy chained); 0: by the budget
-  std::optional<disk_speed> disk = {};///< for the prediction; nothing: measured, once for each device
-  std::stop_token stop = {};        ///< stops the sweeps; the last finished pass counts
+  std::size_t chained = 0;              ///< the most sweeps of one pass (policy chained); 0: by the budget
+  std::optional<disk_speed> disk = {};  ///< for the prediction; nothing: measured, once for each device
+  std::stop_token stop = {};            ///< stops the sweeps; the last finished pass counts
 };
 
 /// What the sweeps have done.
 struct report {
-  ooc::policy policy = policy::automatic;             ///< the policy that was used
-  const char* engine = "";                            ///< who executed the transfers
-  std::size_t sweeps = 0;                             ///< sweeps that were done
-  std::size_t passes = 0;                             ///< how often the grid was read and written
-  std::uint64_t bytes_read = 0;                       ///< from the file; 0 where it was mapped
-  std::uint64_t bytes_written = 0;                    ///< to the file; 0 where it was mapped
-  std::size_t peak_memory = 0;                        ///< bytes of buffers and all else that the sweeps used
-  std::chrono::duration<double> elapsed{};            ///< seconds
-  std::chrono::duration<double> predicted{};          ///< seconds, by the model
+  ooc::policy policy = policy::automatic;     ///< the policy that was used
+  const char* engine = "";                    ///< who executed the transfers
+  std::size_t sweeps = 0;                     ///< sweeps that were done
+  std::size_t passes = 0;                     ///< how often the grid was read and written
+  std::uint64_t bytes_read = 0;               ///< from the file; 0 where it was mapped
+  std::uint64_t bytes_written = 0;            ///< to the file; 0 where it was mapped
+  std::size_t peak_memory = 0;                ///< bytes of buffers and all else that the sweeps used
+  std::chrono::duration<double> elapsed{};    ///< seconds
+  std::chrono::duration<double> predicted{};  ///< seconds, by the model
 };
 
 }  // namespace weft::inline WEFT_ABI::ooc

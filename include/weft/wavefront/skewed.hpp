@@ -90,7 +90,7 @@ class skewed_grid {
   /// The coefficients of the points of a vector.
   struct coefficients {
     /// One vector for each field.
-    vector_type of[Fields];
+    vector_type of[Fields == 0 ? 1 : Fields];
     /// One element.
     /// *Requires*: `i` is less than their number.
     const vector_type& operator[](std::size_t i) const noexcept { return of[i]; }

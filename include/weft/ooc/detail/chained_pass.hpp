@@ -4,6 +4,7 @@
 
 #include <weft/flow/runtime.hpp>
 #include <weft/ooc/detail/skewed_window.hpp>
+#include <weft/ooc/sweep_options.hpp>
 
 #include <optional>
 #include <string>
@@ -13,12 +14,12 @@ namespace weft::inline WEFT_ABI::ooc::detail {
 /// How a pass uses memory. A unit is some rows of tiles, which are read, and of which the values are written,
 /// together; a group is as many diagonals as a unit has strips.
 struct chained_plan {
-  std::size_t sweeps = 0;        ///< of one pass
-  std::size_t tile_lines = 1;    ///< rows of tiles in a unit
-  std::size_t unit_strips = 1;   ///< strips in a unit
-  std::size_t units = 3;         ///< in the window
-  std::size_t staged = 2;        ///< units that are being read, and units that are being written
-  std::size_t bytes = 0;         ///< of everything
+  std::size_t sweeps = 0;       ///< of one pass
+  std::size_t tile_lines = 1;   ///< rows of tiles in a unit
+  std::size_t unit_strips = 1;  ///< strips in a unit
+  std::size_t units = 3;        ///< in the window
+  std::size_t staged = 2;       ///< units that are being read, and units that are being written
+  std::size_t bytes = 0;        ///< of everything
 };
 
 /// Bytes of one task that has not ended, with what the scheduler needs for it; an upper bound.
@@ -36,7 +37,8 @@ chained_plan plan_chained(const grid_geometry& g, std::size_t boundary_bytes, un
   p.tile_lines = tile_lines;
   p.unit_strips = (std::min(tile_lines * g.tile_rows, g.rows) + Lanes - 1) / Lanes;
   p.units = 3 + (sweeps - 1) / p.unit_strips + std::clamp(workers, 1u, 3u);
-  const std::size_t across = g.tiles_across(), steps = (g.tiles_down() + tile_lines - 1) / tile_lines + sweeps;
+  const std::size_t across = g.tiles_across(),
+                    steps = (g.tiles_down() + tile_lines - 1) / tile_lines + sweeps;
   const std::size_t values = aligned(tile_lines * across * g.values_bytes());
   p.bytes = skewed_window<T, Fields, Lanes>::bytes(g, p.unit_strips, p.units) + boundary_bytes +
             p.staged * (values + aligned(tile_lines * across * g.fields_bytes())) + p.staged * values +
@@ -56,15 +58,14 @@ chained_plan plan_chained_within(const grid_geometry& g, std::size_t boundary_by
   if (g.tiles_down() > 1 && g.tile_rows % Lanes != 0)
     throw error("weft: the policy chained needs tiles whose number of rows is a multiple of " +
                 std::to_string(Lanes) + "; this grid has tiles of " + std::to_string(g.tile_rows) + " rows");
-  if (plan(1, 1).bytes > budget)
-    throw error("weft: the policy chained needs at least " + std::to_string(plan(1, 1).bytes) +
-                " bytes of memory for this grid; the budget is " + std::to_string(budget));
+  check_budget(policy::chained, plan(1, 1).bytes, budget);
   std::size_t k = most == 0 ? sweeps : std::min(most, sweeps);
   while (k > 1 && plan(k, 1).bytes > budget) --k;
   const std::size_t passes = (sweeps + k - 1) / k;
   k = (sweeps + passes - 1) / passes;
   std::size_t lines = 1;
-  while (lines < g.tiles_down() && 2 * lines * g.tile_rows <= 16 * Lanes && plan(k, 2 * lines).bytes <= budget)
+  while (lines < g.tiles_down() && 2 * lines * g.tile_rows <= 16 * Lanes &&
+         plan(k, 2 * lines).bytes <= budget)
     lines *= 2;
   return plan(k, lines);
 }
@@ -143,26 +144,30 @@ class chained_pass {
 
   void load_(std::size_t unit) {
     staging& from = incoming_[unit % plan_.staged];
-    fork({.name = "read strips", .priority = 2, .event = true},
-         [this, unit](staging& s) {
-           for_tiles_(unit, [&](std::size_t t, std::size_t i) {
-             grid_.read_values(t, grid_.version(), s.values.data() + i * geometry_.values_bytes());
-             grid_.read_fields(t, s.fields.data() + i * geometry_.fields_bytes());
-           });
-         },
-         update(borrow(from)));
-    fork({.name = "load strips", .priority = 1},
-         [this, unit](const staging& s, token&) {
-           for_tiles_(unit, [&](std::size_t t, std::size_t i) {
-             window_.load(t, s.values.data() + i * geometry_.values_bytes(),
-                          s.fields.data() + i * geometry_.fields_bytes());
-           });
-         },
-         read(borrow(from)), update(borrow(slots_[unit % plan_.units])));
+    fork(
+        {.name = "read strips", .priority = 2, .event = true},
+        [this, unit](staging& s) {
+          for_tiles_(unit, [&](std::size_t t, std::size_t i) {
+            grid_.read_values(t, grid_.version(), s.values.data() + i * geometry_.values_bytes());
+            grid_.read_fields(t, s.fields.data() + i * geometry_.fields_bytes());
+          });
+        },
+        update(borrow(from)));
+    fork(
+        {.name = "load strips", .priority = 1},
+        [this, unit](const staging& s, token&) {
+          for_tiles_(unit, [&](std::size_t t, std::size_t i) {
+            window_.load(t, s.values.data() + i * geometry_.values_bytes(),
+                         s.fields.data() + i * geometry_.fields_bytes());
+          });
+        },
+        read(borrow(from)), update(borrow(slots_[unit % plan_.units])));
   }
   template <class Chain>
   void compute_(const Chain& chain, std::size_t group, std::size_t units) {
-    const auto [first, end] = chain.columns_of(group);
+    auto [first, end] = chain.columns_of(group);
+    if (group != 0) first = std::min(first, end_before_ - 1);  // a column of both groups orders them
+    end_before_ = end;
     token& self = groups_[group % plan_.units];
     for (std::size_t c = first, next; c < end; c = next) {
       next = std::min((c / width_ + 1) * width_, end);
@@ -178,21 +183,23 @@ class chained_pass {
   }
   void store_(std::size_t unit, std::size_t after_group) {
     staging& to = outgoing_[unit % plan_.staged];
-    fork({.name = "store strips", .priority = 1},
-         [this, unit](token&, const token&, staging& s) {
-           for_tiles_(unit, [&](std::size_t t, std::size_t i) {
-             window_.store(t, s.values.data() + i * geometry_.values_bytes());
-           });
-         },
-         update(borrow(slots_[unit % plan_.units])), read(borrow(groups_[after_group % plan_.units])),
-         update(borrow(to)));
-    fork({.name = "write strips", .priority = 2, .event = true},
-         [this, unit](const staging& s) {
-           for_tiles_(unit, [&](std::size_t t, std::size_t i) {
-             grid_.write_values(t, 1 - grid_.version(), s.values.data() + i * geometry_.values_bytes());
-           });
-         },
-         read(borrow(to)));
+    fork(
+        {.name = "store strips", .priority = 1},
+        [this, unit](token&, const token&, staging& s) {
+          for_tiles_(unit, [&](std::size_t t, std::size_t i) {
+            window_.store(t, s.values.data() + i * geometry_.values_bytes());
+          });
+        },
+        update(borrow(slots_[unit % plan_.units])), read(borrow(groups_[after_group % plan_.units])),
+        update(borrow(to)));
+    fork(
+        {.name = "write strips", .priority = 2, .event = true},
+        [this, unit](const staging& s) {
+          for_tiles_(unit, [&](std::size_t t, std::size_t i) {
+            grid_.write_values(t, 1 - grid_.version(), s.values.data() + i * geometry_.values_bytes());
+          });
+        },
+        read(borrow(to)));
   }
 
   grid_file<T, Fields>& grid_;
@@ -201,7 +208,8 @@ class chained_pass {
   const Kernel& kernel_;
   window window_;
   token nothing_;
-  std::size_t width_ = 1;  // columns of tiles in a task, the same in all groups
+  std::size_t end_before_ = 0;  // of the columns of tiles of the group before
+  std::size_t width_ = 1;       // columns of tiles in a task, the same in all groups
   std::vector<token> slots_, groups_, columns_;
   std::vector<staging> incoming_, outgoing_;
 };

@@ -30,7 +30,8 @@ kernel_speed measure_kernel(const Kernel& kernel) {
     });
     s.chained = time / (rows * columns * sweeps);
   }
-  std::vector<T> values((rows + 2) * (columns + 2)), fields(rows * columns * std::max<std::size_t>(Fields, 1));
+  std::vector<T> values((rows + 2) * (columns + 2)),
+      fields(rows * columns * std::max<std::size_t>(Fields, 1));
   const double time = median_time(3, [&](unsigned) {
     for (std::size_t r = 1; r <= rows; ++r) {
       T* const row = &values[r * (columns + 2) + 1];
@@ -51,7 +52,8 @@ inline double predict(policy p, const grid_geometry& g, std::size_t sweeps, cons
   const double points = static_cast<double>(g.rows) * static_cast<double>(g.columns);
   const auto values = static_cast<double>(g.values(0, 0).size);
   double fields = 0;
-  for (std::size_t i = 0; i < g.field_extents(); ++i) fields += static_cast<double>(g.field_extent(0, i).size);
+  for (std::size_t i = 0; i < g.field_extents(); ++i)
+    fields += static_cast<double>(g.field_extent(0, i).size);
   const auto requests = 1 + static_cast<double>(g.field_extents());
   const double reading = requests * disk.read_latency + (values + fields) * disk.read_per_byte;
   const double writing = disk.writing(values);
@@ -67,7 +69,9 @@ inline double predict(policy p, const grid_geometry& g, std::size_t sweeps, cons
       return passes * (n * std::max(transfers, computing) + reading + computing + writing + ending);
     }
     case policy::in_core:
-      return passes * (n * ((values + fields) * disk.read_per_byte + computing + values * disk.write_per_byte) + ending);
+      return passes *
+             (n * ((values + fields) * disk.read_per_byte + computing + values * disk.write_per_byte) +
+              ending);
     default: {
       const auto k = static_cast<double>(plan.sweeps), of = std::ceil(passes / k);
       const double transfers = n * ((values + fields) * disk.read_per_byte + values * disk.write_per_byte);

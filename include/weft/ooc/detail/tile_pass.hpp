@@ -90,7 +90,8 @@ class tile_pass {
     }
     frontier_.north = aligned_buffer(budget, (geometry_.columns + 2) * sizeof(T));
     frontier_.west = aligned_buffer(budget, geometry_.tile_rows * sizeof(T));
-    frontier_.work = aligned_buffer(budget, (geometry_.tile_rows + 2) * (geometry_.tile_columns + 2) * sizeof(T));
+    frontier_.work =
+        aligned_buffer(budget, (geometry_.tile_rows + 2) * (geometry_.tile_columns + 2) * sizeof(T));
   }
 
   /// Does one sweep. `one_transfer`: a transfer starts when all that were forked before have ended;
@@ -127,15 +128,16 @@ class tile_pass {
   buffer& buffer_of_(std::size_t tile) noexcept { return buffers_[tile % buffers_.size()]; }
 
   void read_(std::size_t tile, token& when) {
-    fork({.name = "read a tile", .priority = 1, .event = true},
-         [this, tile](buffer& b, token&) {
-           grid_.read_values(tile, grid_.version(), b.values.data());
-           grid_.read_fields(tile, b.fields.data());
-           const std::size_t below = tile + geometry_.tiles_across();
-           if (b.south.size() != 0 && below < geometry_.tiles())
-             grid_.read_first_row(below, grid_.version(), b.south.data());
-         },
-         update(borrow(buffer_of_(tile))), update(borrow(when)));
+    fork(
+        {.name = "read a tile", .priority = 1, .event = true},
+        [this, tile](buffer& b, token&) {
+          grid_.read_values(tile, grid_.version(), b.values.data());
+          grid_.read_fields(tile, b.fields.data());
+          const std::size_t below = tile + geometry_.tiles_across();
+          if (b.south.size() != 0 && below < geometry_.tiles())
+            grid_.read_first_row(below, grid_.version(), b.south.data());
+        },
+        update(borrow(buffer_of_(tile))), update(borrow(when)));
   }
   void compute_(std::size_t tile, token& when) {
     const bool last = tile + 1 == geometry_.tiles();
@@ -143,16 +145,17 @@ class tile_pass {
     if (last)
       fork({.name = "sweep a tile"}, work, update(borrow(buffer_of_(tile))), update(borrow(when)));
     else
-      fork({.name = "sweep a tile"}, [work](buffer& b, token& t, const buffer&) { work(b, t); },
-           update(borrow(buffer_of_(tile))), update(borrow(when)), read(borrow(buffer_of_(tile + 1))));
+      fork(
+          {.name = "sweep a tile"}, [work](buffer& b, token& t, const buffer&) { work(b, t); },
+          update(borrow(buffer_of_(tile))), update(borrow(when)), read(borrow(buffer_of_(tile + 1))));
   }
   void compute_now_(std::size_t number, buffer& b, const buffer& next) {
     const tile_shape t = geometry_.tile(number);
     const bool bottom = t.row + t.rows == geometry_.rows, right = t.column + t.columns == geometry_.columns;
     if (t.column == 0) std::copy_n(grid_.west() + t.row, t.rows, elements<T>(frontier_.west));
-    const T* const south = bottom                  ? grid_.south() + 1 + t.column
-                           : b.south.size() != 0   ? elements<T>(b.south)
-                                                   : elements<T>(next.values);
+    const T* const south = bottom                ? grid_.south() + 1 + t.column
+                           : b.south.size() != 0 ? elements<T>(b.south)
+                                                 : elements<T>(next.values);
     const tile_shape beside = right ? t : geometry_.tile(number + 1);
     const auto east = [&](std::size_t r) {
       return right ? grid_.east()[t.row + r] : elements<T>(next.values)[geometry_.place(beside, r, 0)];
@@ -161,11 +164,12 @@ class tile_pass {
                   geometry_.field_pitch(t), south, east, frontier_, kernel_);
   }
   void write_(std::size_t tile, token& when) {
-    fork({.name = "write a tile", .priority = 1, .event = true},
-         [this, tile](const buffer& b, token&) {
-           grid_.write_values(tile, 1 - grid_.version(), b.values.data());
-         },
-         read(borrow(buffer_of_(tile))), update(borrow(when)));
+    fork(
+        {.name = "write a tile", .priority = 1, .event = true},
+        [this, tile](const buffer& b, token&) {
+          grid_.write_values(tile, 1 - grid_.version(), b.values.data());
+        },
+        read(borrow(buffer_of_(tile))), update(borrow(when)));
   }
 
   grid_file<T, Fields>& grid_;

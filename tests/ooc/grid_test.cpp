@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSL-1.0
+// Grid files: what is written is read again in every layout; files that are refused, and why; the disk.
+#include "ooc/grids.hpp"
+#include "support/catch.hpp"
+#include "support/scratch.hpp"
+
+#include <array>
+#include <set>
+
+namespace ooc = weft::ooc;
+using weft_test::value_at;
+
+namespace {
+
+constexpr std::array layouts = {ooc::layout::row_major, ooc::layout::strips, ooc::layout::blocks,
+                                ooc::layout::optimized};
+
+std::string refusal(const std::string& path) {
+  try {
+    weft_test::grid g(path);
+  } catch (const weft::error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("what was filled in is read again, in every layout, also through the page cache") {
+  const weft_test::scratch in;
+  weft::runtime rt({.workers = 2});
+  for (const ooc::layout layout : layouts)
+    for (const bool direct : {true, false})
+      for (const auto& [rows, columns] :
+           {std::pair<std::size_t, std::size_t>{1, 1}, {1, 40}, {50, 1}, {2, 2}, {67, 45}}) {
+        INFO("layout " << static_cast<int>(layout) << ", " << rows << " x " << columns);
+        {
+          weft_test::grid g(in / "grid", {.rows = rows,
+                                          .columns = columns,
+                                          .layout = layout,
+                                          .tile_rows = 16,
+                                          .tile_columns = 7,
+                                          .overwrite = true,
+                                          .direct = direct});
+          g.fill(rt, [](std::size_t r, std::size_t c, int field) { return value_at(r, c, field); });
+          CHECK(weft_test::holds(g, weft_test::plain_loops(rows, columns, 0)));
+        }
+        weft_test::grid again(in / "grid", direct);
+        CHECK(again.rows() == rows);
+        CHECK(again.columns() == columns);
+        CHECK(weft_test::holds(again, weft_test::plain_loops(rows, columns, 0)));
+      }
+}
+
+TEST_CASE("the places of a layout do not overlap, and fill the file") {
+  for (const ooc::layout layout : layouts)
+    for (const std::size_t columns : {1u, 2u, 3u, 512u, 700u}) {
+      const bool whole = layout == ooc::layout::row_major || layout == ooc::layout::strips;
+      const ooc::grid_geometry g{
+          35, columns, 5, 8, layout, 16, whole ? columns : std::min<std::size_t>(columns, 300)};
+      std::vector<std::pair<std::uint64_t, std::uint64_t>> all = {
+          {0, 2 * ooc::file_alignment}, {g.boundary().offset, g.boundary().offset + g.boundary().size}};
+      for (std::size_t t = 0; t < g.tiles(); ++t) {
+        for (const unsigned version : {0u, 1u}) {
+          const ooc::file_extent e = g.values(t, version);
+          CHECK(e.size <= g.values_bytes());
+          all.emplace_back(e.offset, e.offset + e.size);
+        }
+        for (std::size_t i = 0; i < g.field_extents(); ++i) {
+          const ooc::file_extent e = g.field_extent(t, i);
+          CHECK(e.at + e.size <= g.fields_bytes());
+          all.emplace_back(e.offset, e.offset + e.size);
+        }
+        const ooc::tile_shape shape = g.tile(t);
+        std::set<std::size_t> places;
+        for (std::size_t r = 0; r < shape.rows; ++r)
+          for (std::size_t c = 0; c < shape.columns; ++c) places.insert(g.place(shape, r, c));
+        CHECK(places.size() == shape.rows * shape.columns);
+        CHECK(*places.rbegin() < g.values(t, 0).size / 8);
+      }
+      std::sort(all.begin(), all.end());
+      for (std::size_t i = 1; i < all.size(); ++i) CHECK(all[i - 1].second <= all[i].first);
+      CHECK(all.back().second <= g.file_bytes());
+      for (const auto& [begin, end] : all)
+        CHECK((begin % ooc::file_alignment == 0 && end % ooc::file_alignment == 0));
+    }
+}
+
+TEST_CASE("files that are no grid, or another one, are refused with the reason") {
+  const weft_test::scratch in;
+  weft::runtime rt({.workers = 2});
+  const std::string path = in / "grid";
+  const auto make = [&] {
+    weft_test::grid g(path, {.rows = 20, .columns = 30, .overwrite = true});
+    g.fill(rt, [](std::size_t r, std::size_t c, int field) { return value_at(r, c, field); });
+  };
+  make();
+  const std::string good = weft_test::slurp(path);
+  CHECK(refusal(path).empty());
+  CHECK_THROWS_AS(weft_test::grid(in / "missing"), std::system_error);
+  CHECK_THROWS_AS(weft_test::grid(path, {.rows = 20, .columns = 30}), std::system_error);  // it exists
+  CHECK_THROWS_AS(weft_test::grid(in / "other", {.rows = 0, .columns = 30}), weft::error);
+
+  weft_test::spill(path, "short");
+  CHECK(refusal(path).find("too short") != std::string::npos);
+  weft_test::spill(path, std::string(20'000, 'x'));
+  CHECK(refusal(path).find("does not begin with a header") != std::string::npos);
+  weft_test::spill(path, good.substr(0, good.size() - 4096));
+  CHECK(refusal(path).find("too short") != std::string::npos);
+  std::string bad = good;
+  bad[20] ^= 1;
+  bad[4096 + 20] ^= 1;
+  weft_test::spill(path, bad);
+  CHECK(refusal(path).find("checksums") != std::string::npos);
+  bad = good;
+  bad[4096 + 20] ^= 1;  // the newer header; the older one says that the file was not filled
+  weft_test::spill(path, bad);
+  CHECK(refusal(path).find("never filled") != std::string::npos);
+  const auto with = [&good](std::size_t at, char value) {
+    std::string other = good;
+    ooc::grid_header h;
+    other[4096 + at] = value;
+    std::memcpy(&h, &other[4096], sizeof h);
+    h.checksum = ooc::detail::checksum(h);
+    std::memcpy(&other[4096], &h, sizeof h);
+    return other;
+  };
+  weft_test::spill(path, with(offsetof(ooc::grid_header, format), 9));
+  CHECK(refusal(path).find("format 9") != std::string::npos);
+  weft_test::spill(path, with(offsetof(ooc::grid_header, element), 4));
+  CHECK(refusal(path).find("bytes per element 4, expected 8") != std::string::npos);
+  weft_test::spill(path, with(offsetof(ooc::grid_header, fields), 2));
+  CHECK(refusal(path).find("coefficients per point 2, expected 5") != std::string::npos);
+  weft_test::spill(path, with(offsetof(ooc::grid_header, layout), 77));
+  CHECK(refusal(path).find("contradicts") != std::string::npos);
+  weft_test::spill(path, good);
+  CHECK(refusal(path).empty());
+  CHECK_THROWS_AS((ooc::grid_file<double, 5>(path).read_row(22, {})), std::out_of_range);
+}
+
+TEST_CASE("calibration measures the disk and keeps what it has found") {
+  const weft_test::scratch in;
+  CHECK_FALSE(ooc::calibrated(in.path().string()).has_value());
+  const ooc::disk_speed s = ooc::calibrate(in.path().string(), 4 << 20);
+  CHECK(s.read_per_byte > 0);
+  CHECK(s.write_per_byte > 0);
+  CHECK(s.reading(1 << 20) > s.reading(4096));
+  const auto kept = ooc::calibrated(in.path().string());
+  REQUIRE(kept.has_value());
+  CHECK(std::abs(kept->read_per_byte / s.read_per_byte - 1) < 1e-4);
+  CHECK(std::abs(kept->write_latency - s.write_latency) <= 1e-4 * s.write_latency);
+  weft_test::spill(in / "weft-disk-speed", "something else");
+  CHECK_FALSE(ooc::calibrated(in.path().string()).has_value());
+  CHECK_THROWS_AS(ooc::calibrate(in / "missing", 1 << 20), std::system_error);
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSL-1.0
+// Sweeps over grid files: every policy and layout gives the bits of the plain loops, within the budget; what
+// is refused, what fails, what is cancelled or killed.
+#include "ooc/faulty_engine.hpp"
+#include "ooc/grids.hpp"
+#include "support/catch.hpp"
+#include "support/environment.hpp"
+#include "support/scratch.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <memory>
+
+namespace ooc = weft::ooc;
+using weft_test::kernel_23;
+using weft_test::value_at;
+
+namespace {
+
+constexpr ooc::disk_speed some_disk = {1e-4, 1e-9, 1e-4, 1e-9};
+constexpr std::array layouts = {ooc::layout::row_major, ooc::layout::strips, ooc::layout::blocks,
+                                ooc::layout::optimized};
+constexpr std::array policies = {ooc::policy::in_core, ooc::policy::basic,   ooc::policy::three_buffers,
+                                 ooc::policy::pool,    ooc::policy::chained, ooc::policy::automatic};
+
+/// The least budget that a policy accepts, from its own message.
+std::size_t least_memory(weft::runtime& rt, weft_test::grid& g, ooc::policy p) {
+  try {
+    ooc::sweep(rt, g, 1, kernel_23{}, {.memory = 1, .policy = p, .disk = some_disk});
+  } catch (const weft::error& e) {
+    const std::string what = e.what();
+    const std::size_t at = what.find("at least ");
+    if (at != std::string::npos) return std::stoul(what.substr(at + 9));
+  }
+  return 0;
+}
+
+void fill(weft::runtime& rt, weft_test::grid& g) {
+  g.fill(rt, [](std::size_t r, std::size_t c, int field) { return value_at(r, c, field); });
+}
+
+}  // namespace
+
+TEST_CASE("every policy and layout gives the bits of the plain loops, within its budget") {
+  const weft_test::scratch in(weft_test::medium::memory);
+  weft_test::random random(weft_test::seed());
+  std::size_t several_passes = 0, several_buffers = 0;
+  for (int round = 0; round < 6; ++round) {
+    const std::size_t rows = 1 + random.below(150), columns = 1 + random.below(120);
+    constexpr std::size_t counts[] = {1, 2, 3, 7, 16};
+    const std::size_t sweeps = counts[random.below(5)];
+    const std::vector<double> expected = weft_test::plain_loops(rows, columns, sweeps);
+    weft::runtime rt({.workers = 1 + static_cast<unsigned>(random.below(8))});
+    for (const ooc::layout layout : layouts)
+      for (const ooc::policy policy : policies) {
+        weft_test::grid g(in / "grid", {.rows = rows,
+                                        .columns = columns,
+                                        .layout = layout,
+                                        .tile_rows = 16 * (1 + random.below(3)),
+                                        .tile_columns = 1 + random.below(60),
+                                        .overwrite = true,
+                                        .io = {.in_flight = 1 + static_cast<unsigned>(random.below(6))}});
+        fill(rt, g);
+        const std::size_t least = policy == ooc::policy::automatic
+                                      ? least_memory(rt, g, ooc::policy::three_buffers)
+                                      : least_memory(rt, g, policy);
+        const std::size_t memory = least + random.below(least);
+        INFO("seed " << weft_test::seed() << ": " << rows << " x " << columns << ", " << sweeps
+                     << " sweeps, layout " << static_cast<int>(layout) << ", policy " << ooc::name_of(policy)
+                     << ", workers " << rt.workers() << ", memory " << memory);
+        ooc::report done;
+        REQUIRE_NOTHROW(done = ooc::sweep(rt, g, sweeps, kernel_23{},
+                                          {.memory = memory, .policy = policy, .disk = some_disk}));
+        CHECK(weft_test::holds(g, expected));
+        CHECK(done.sweeps == sweeps);
+        CHECK(g.sweeps() == sweeps);
+        CHECK(done.peak_memory <= memory);
+        CHECK(done.peak_memory > 0);
+        CHECK(done.predicted.count() > 0);
+        if (done.policy == ooc::policy::chained && done.passes > 1) several_passes += 1;
+        if (done.policy == ooc::policy::chained && done.passes < sweeps) several_buffers += 1;
+        if (policy != ooc::policy::in_core) {
+          CHECK(done.bytes_written >= done.passes * rows * columns * 8);
+          CHECK(done.bytes_read >= done.passes * rows * columns * 48);
+        }
+      }
+  }
+  CHECK(several_passes + several_buffers > 0);
+}
+
+TEST_CASE("chained sweeps read and write the grid once") {
+  const weft_test::scratch in;
+  constexpr std::size_t rows = 333, columns = 1001, sweeps = 16;
+  weft::runtime rt({.workers = 2});
+  weft_test::grid g(in / "grid", {.rows = rows, .columns = columns});
+  fill(rt, g);
+  const ooc::report done =
+      ooc::sweep(rt, g, sweeps, kernel_23{}, {.memory = 10 << 20, .policy = ooc::policy::chained});
+  CHECK(done.passes == 1);
+  CHECK(100 * done.bytes_read <= 105 * 48 * rows * columns);
+  CHECK(100 * done.bytes_written <= 105 * 8 * rows * columns);
+  CHECK(weft_test::holds(g, weft_test::plain_loops(rows, columns, sweeps)));
+  // Controls: another order, and another coefficient, give other bits.
+  CHECK_FALSE(weft_test::holds(g, weft_test::plain_loops(rows, columns, sweeps, weft_test::order::jacobi)));
+  const ooc::file_extent fields = g.geometry().field_extent(3, 0);
+  weft_test::grid other(in / "other", {.rows = rows, .columns = columns});
+  fill(rt, other);
+  char byte = 0;
+  const int descriptor = ::open((in / "other").c_str(), O_RDWR);
+  REQUIRE(::pread(descriptor, &byte, 1, static_cast<off_t>(fields.offset + 8006)) == 1);
+  byte = static_cast<char>(byte ^ 1);
+  REQUIRE(::pwrite(descriptor, &byte, 1, static_cast<off_t>(fields.offset + 8006)) == 1);
+  ::fsync(descriptor);
+  ::close(descriptor);
+  ooc::sweep(rt, other, sweeps, kernel_23{}, {.memory = 10 << 20, .policy = ooc::policy::chained});
+  CHECK_FALSE(weft_test::holds(other, weft_test::plain_loops(rows, columns, sweeps)));
+}
+
+TEST_CASE("a grid of floats without coefficients") {
+  const weft_test::scratch in;
+  constexpr std::size_t rows = 37, columns = 53;
+  const auto mean = [](auto n, auto w, auto c, auto e, auto s, const auto&) {
+    return (n + w + c + e + s) * 0.2f;
+  };
+  const auto start = [](std::size_t r, std::size_t c) { return static_cast<float>(value_at(r, c, 0)); };
+  std::vector<float> z((rows + 2) * (columns + 2)), row(columns + 2);
+  for (std::size_t r = 0; r < rows + 2; ++r)
+    for (std::size_t c = 0; c < columns + 2; ++c) z[r * (columns + 2) + c] = start(r, c);
+  for (int k = 0; k < 3; ++k)
+    for (std::size_t r = 1; r <= rows; ++r)
+      for (std::size_t c = 1; c <= columns; ++c) {
+        float* const p = &z[r * (columns + 2) + c];
+        *p = mean(p[-static_cast<long>(columns) - 2], p[-1], p[0], p[1], p[columns + 2], 0);
+      }
+  weft::runtime rt({.workers = 2});
+  for (const ooc::policy policy : policies) {
+    ooc::grid_file<float, 0> g(in / "grid", {.rows = rows, .columns = columns, .overwrite = true});
+    g.fill(rt, [&](std::size_t r, std::size_t c, int) { return start(r, c); });
+    ooc::sweep(rt, g, 3, mean, {.policy = policy, .disk = some_disk});
+    bool same = true;
+    for (std::size_t r = 1; r <= rows; ++r) {
+      g.read_row(r, row);
+      same &= std::memcmp(row.data(), &z[r * (columns + 2)], (columns + 2) * sizeof(float)) == 0;
+    }
+    INFO(ooc::name_of(policy));
+    CHECK(same);
+  }
+}
+
+TEST_CASE("transfers that are short, late, in another order or refused change nothing") {
+  const weft_test::scratch in(weft_test::medium::memory);
+  constexpr std::size_t rows = 90, columns = 700, sweeps = 3;
+  const std::vector<double> expected = weft_test::plain_loops(rows, columns, sweeps);
+  weft_test::fault_counters faults;
+  weft::runtime rt({.workers = 3});
+  for (const ooc::policy policy : {ooc::policy::three_buffers, ooc::policy::pool, ooc::policy::chained}) {
+    weft_test::grid g(in / "grid", {.rows = rows, .columns = columns, .overwrite = true});
+    g.use(std::make_unique<weft_test::faulty_engine>(weft_test::seed(), faults), 6);
+    fill(rt, g);
+    ooc::sweep(rt, g, sweeps, kernel_23{}, {.policy = policy, .disk = some_disk});
+    INFO("seed " << weft_test::seed() << ", policy " << ooc::name_of(policy));
+    CHECK(weft_test::holds(g, expected));
+  }
+  CHECK(faults.shortened > 0);
+  CHECK(faults.interrupted > 0);
+  CHECK(faults.refused > 0);
+  CHECK(faults.delayed > 0);
+  CHECK(faults.reordered > 0);
+}
+
+TEST_CASE("after a failed transfer the file holds the last finished pass") {
+  const weft_test::scratch in(weft_test::medium::memory);
+  constexpr std::size_t rows = 90, columns = 200;
+  for (const ooc::policy policy :
+       {ooc::policy::basic, ooc::policy::three_buffers, ooc::policy::pool, ooc::policy::chained})
+    for (const bool writing : {false, true}) {
+      INFO(ooc::name_of(policy) << (writing ? ", writing" : ", reading"));
+      weft::runtime rt({.workers = 2});
+      weft_test::fault_counters faults;
+      std::atomic<int> left{1 << 30};
+      {
+        weft_test::grid g(in / "grid", {.rows = rows, .columns = columns, .overwrite = true});
+        fill(rt, g);
+        g.use(std::make_unique<weft_test::faulty_engine>(
+                  3, faults,
+                  [&](const ooc::transfer& t) { return t.write == writing && --left < 0 ? EIO : 0; }),
+              4);
+        const ooc::sweep_options options{.policy = policy, .chained = 1, .disk = some_disk};
+        ooc::sweep(rt, g, 2, kernel_23{}, options);
+        left = 3;
+        try {
+          ooc::sweep(rt, g, 2, kernel_23{}, options);
+          FAIL("no transfer failed");
+        } catch (const std::system_error& e) {
+          CHECK(e.code().value() == EIO);
+          CHECK(std::string(e.what()).find("' at offset ") != std::string::npos);
+        }
+        CHECK(g.sweeps() == 2);
+      }
+      CHECK(faults.failed > 0);
+      weft_test::grid again(in / "grid");
+      CHECK(again.sweeps() == 2);
+      CHECK(weft_test::holds(again, weft_test::plain_loops(rows, columns, 2)));
+      ooc::sweep(rt, again, 1, kernel_23{}, {.disk = some_disk});
+      CHECK(weft_test::holds(again, weft_test::plain_loops(rows, columns, 3)));
+    }
+}
+
+TEST_CASE("who is killed leaves the values of the last finished pass") {
+  const weft_test::scratch in(weft_test::medium::memory);
+  constexpr std::size_t rows = 120, columns = 90, sweeps = 12;
+  std::vector<std::vector<double>> expected;
+  for (std::size_t k = 0; k <= sweeps; ++k) expected.push_back(weft_test::plain_loops(rows, columns, k));
+  weft_test::random random(weft_test::seed());
+  std::size_t unfinished = 0;
+  for (int round = 0; round < 20; ++round) {
+    {
+      weft::runtime rt({.workers = 1});
+      weft_test::grid g(in / "grid", {.rows = rows, .columns = columns, .overwrite = true});
+      fill(rt, g);
+    }
+    const auto after = static_cast<useconds_t>(random.below(6000));
+    const ooc::policy policy = random.one_in(2) ? ooc::policy::chained : ooc::policy::pool;
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      weft::runtime rt({.workers = 2});
+      weft_test::grid g(in / "grid");
+      ooc::sweep(rt, g, sweeps, kernel_23{}, {.policy = policy, .chained = 2, .disk = some_disk});
+      ::_exit(0);
+    }
+    ::usleep(after);
+    ::kill(child, SIGKILL);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    weft::runtime rt({.workers = 2});
+    weft_test::grid g(in / "grid");
+    INFO("seed " << weft_test::seed() << ", round " << round << ", sweeps " << g.sweeps());
+    REQUIRE(g.sweeps() <= sweeps);
+    if (g.sweeps() < sweeps) unfinished += 1;
+    CHECK(weft_test::holds(g, expected[g.sweeps()]));
+    ooc::sweep(rt, g, sweeps - g.sweeps(), kernel_23{}, {.policy = policy, .disk = some_disk});
+    CHECK(weft_test::holds(g, expected[sweeps]));
+  }
+  CHECK(unfinished > 0);
+}
+
+TEST_CASE("a stop ends the sweeps after the pass that is valid") {
+  const weft_test::scratch in(weft_test::medium::memory);
+  weft::runtime rt({.workers = 2});
+  for (const ooc::policy policy : policies) {
+    weft_test::grid g(in / "grid", {.rows = 64, .columns = 300, .overwrite = true});
+    fill(rt, g);
+    std::stop_source stop;
+    const auto kernel = [&stop, calls = std::make_shared<std::atomic<int>>(0)](auto n, auto w, auto c, auto e,
+                                                                               auto s, const auto& k) {
+      if (++*calls == 100'000) stop.request_stop();
+      return kernel_23{}(n, w, c, e, s, k);
+    };
+    INFO(ooc::name_of(policy));
+    CHECK_THROWS_AS(ooc::sweep(rt, g, 1000, kernel,
+                               {.policy = policy, .chained = 2, .disk = some_disk, .stop = stop.get_token()}),
+                    weft::cancelled);
+    CHECK(g.sweeps() < 1000);
+    CHECK(weft_test::holds(g, weft_test::plain_loops(64, 300, g.sweeps())));
+  }
+}
+
+TEST_CASE("budgets that are too small are refused with the least one that suffices") {
+  const weft_test::scratch in;
+  weft::runtime rt({.workers = 2});
+  weft_test::grid g(in / "grid", {.rows = 200, .columns = 100});
+  fill(rt, g);
+  for (const ooc::policy policy :
+       {ooc::policy::basic, ooc::policy::three_buffers, ooc::policy::pool, ooc::policy::chained}) {
+    INFO(ooc::name_of(policy));
+    const std::size_t least = least_memory(rt, g, policy);
+    REQUIRE(least > 0);
+    CHECK_THROWS_AS(
+        ooc::sweep(rt, g, 1, kernel_23{}, {.memory = least - 1, .policy = policy, .disk = some_disk}),
+        weft::error);
+    CHECK_NOTHROW(ooc::sweep(rt, g, 1, kernel_23{}, {.memory = least, .policy = policy, .disk = some_disk}));
+  }
+  CHECK(g.sweeps() == 4);
+}
