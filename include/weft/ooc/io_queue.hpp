@@ -3,8 +3,10 @@
 #pragma once
 
 #include <weft/flow/completion.hpp>
+#include <weft/flow/definitions.hpp>
 #include <weft/io/file.hpp>
 #include <weft/ooc/detail/thread_engine.hpp>
+#include <weft/ooc/detail/uring_engine.hpp>
 #include <weft/ooc/io_engine.hpp>
 
 #include <algorithm>

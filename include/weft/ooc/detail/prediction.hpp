@@ -30,15 +30,12 @@ kernel_speed measure_kernel(const Kernel& kernel) {
     });
     s.chained = time / (rows * columns * sweeps);
   }
-  std::vector<T> values((rows + 2) * (columns + 2)),
-      fields(rows * columns * std::max<std::size_t>(Fields, 1));
+  std::vector<T> values((rows + 2) * (columns + 2)), fields(rows * columns * Fields + 1);
   const double time = median_time(3, [&](unsigned) {
-    for (std::size_t r = 1; r <= rows; ++r) {
-      T* const row = &values[r * (columns + 2) + 1];
-      for (std::size_t c = 0; c < columns; ++c)
-        row[c] = kernel(row[c - columns - 2], row[c - 1], row[c], row[c + 1], row[c + columns + 2],
-                        point_coefficients<T>{&fields[(r - 1) * columns + c], rows * columns});
-    }
+    constexpr std::size_t stride = columns + 2;
+    for (std::size_t r = 0; r < rows; ++r)
+      sweep_row(&values[r * stride], &values[(r + 1) * stride], &values[(r + 2) * stride], columns,
+                &fields[r * columns * (Fields != 0)], rows * columns, kernel);
   });
   s.plain = time / (rows * columns);
   return s;

@@ -27,6 +27,16 @@ struct point_coefficients {
   const T& operator[](std::size_t i) const noexcept { return first[i * pitch]; }
 };
 
+/// One sweep over a row: `columns` points, and a column before and behind them; coefficients `field` elements
+/// apart.
+template <class T, class Kernel>
+void sweep_row(const T* north, T* row, const T* south, std::size_t columns, const T* fields,
+               std::size_t field, const Kernel& kernel) {
+  for (std::size_t c = 1; c <= columns; ++c)
+    row[c] = kernel(north[c], row[c - 1], row[c], row[c + 1], south[c],
+                    point_coefficients<T>{fields + (c - 1), field});
+}
+
 /// One sweep over a tile: values from `from` to `to`, which may be the same; coefficients `field` elements
 /// apart; `south` and `east(row)`: the old values beyond its end.
 template <class T, class Kernel, class East>
@@ -48,13 +58,9 @@ void sweep_tile(const grid_geometry& g, const tile_shape& t, const T* from, T* t
     else
       for (std::size_t c = 0; c < t.columns; ++c) row[c + 1] = from[g.place(t, r, c)];
   }
-  for (std::size_t r = 0; r < t.rows; ++r) {
-    T* const row = work + (r + 1) * stride + 1;
-    const T* const k = fields + r * pitch;
-    for (std::size_t c = 0; c < t.columns; ++c)
-      row[c] = kernel(row[c - stride], row[c - 1], row[c], row[c + 1], row[c + stride],
-                      point_coefficients<T>{k + c, field});
-  }
+  for (std::size_t r = 0; r < t.rows; ++r)
+    sweep_row(work + r * stride, work + (r + 1) * stride, work + (r + 2) * stride, t.columns,
+              fields + r * pitch, field, kernel);
   std::copy_n(work + t.rows * stride + 1, t.columns, north);
   for (std::size_t r = 0; r < t.rows; ++r) {
     const T* const row = work + (r + 1) * stride + 1;
