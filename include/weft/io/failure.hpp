@@ -17,12 +17,18 @@ namespace weft::inline WEFT_ABI::io {
                           std::string("weft: cannot ") + operation + " '" + path + "'");
 }
 
-/// The same with a place: "weft: cannot write '<path>' at offset 4096: No space left on device".
-[[noreturn]] WEFT_COLD inline void fail(int code, const char* operation, const std::string& path,
-                                        std::uint64_t offset) {
-  throw std::system_error(
+/// The same with a place: "weft: cannot write '<path>' at offset 4096: No space left on device". *Returns*:
+/// the exception.
+WEFT_COLD inline std::system_error failure(int code, const char* operation, const std::string& path,
+                                           std::uint64_t offset) {
+  return std::system_error(
       code, std::generic_category(),
       std::string("weft: cannot ") + operation + " '" + path + "' at offset " + std::to_string(offset));
+}
+/// Throws it.
+[[noreturn]] WEFT_COLD inline void fail(int code, const char* operation, const std::string& path,
+                                        std::uint64_t offset) {
+  throw failure(code, operation, path, offset);
 }
 
 }  // namespace weft::inline WEFT_ABI::io

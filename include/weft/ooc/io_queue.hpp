@@ -189,6 +189,15 @@ class io_queue {
     }
     finish_(r, failure, continued, repeated);
   }
+  /// The only reference to it: the task may destroy it as soon as it has it.
+  static std::exception_ptr exception_(const request& r, int failure) noexcept {
+    try {
+      return std::make_exception_ptr(
+          io::failure(failure, r.part.write ? "write" : "read", r.file->path(), r.part.offset));
+    } catch (...) {
+      return std::current_exception();  // there was no memory for the text
+    }
+  }
   void finish_(request& r, int failure, std::uint64_t continued, std::uint64_t repeated) noexcept {
     requests over;
     std::unique_lock hold(mutex_);
@@ -205,11 +214,7 @@ class io_queue {
     if (failure == 0) {
       r.done.complete();
     } else {
-      try {
-        io::fail(failure, r.part.write ? "write" : "read", r.file->path(), r.part.offset);
-      } catch (...) {
-        r.done.fail(std::current_exception());
-      }
+      r.done.fail(exception_(r, failure));
     }
     over.clear();
     hold.lock();
