@@ -60,10 +60,12 @@ class aligned_buffer {
     }
     std::fill_n(data_, size_, std::byte{0});
   }
+  /// Takes over the memory of `other`.
   aligned_buffer(aligned_buffer&& other) noexcept
       : budget_(other.budget_),
         data_(std::exchange(other.data_, nullptr)),
         size_(std::exchange(other.size_, 0)) {}
+  /// Exchanges the memory.
   aligned_buffer& operator=(aligned_buffer&& other) noexcept {
     std::swap(budget_, other.budget_);
     std::swap(data_, other.data_);

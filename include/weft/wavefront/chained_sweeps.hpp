@@ -52,6 +52,7 @@ class chained_sweeps {
       vector<std::conditional_t<sizeof(typename Grid::value_type) == 8, std::int64_t, std::int32_t>, lanes>;
 
  public:
+  /// *Requires*: grid and kernel outlive it.
   chained_sweeps(Grid& grid, std::size_t sweeps, const Kernel& kernel, const sweep_options& o) noexcept
       : grid_(grid),
         shape_(grid.shape()),
