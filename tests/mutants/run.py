@@ -44,6 +44,8 @@ class Test:
         main = [c for c in commands if c["file"].endswith("/tests/support/main.cpp")]
         self.main = build / shlex.split(main[0]["command"])[-3]
         self.compiled = not any("WEFT_COMPILED" in c["command"] for c in self.objects)
+        uring = any("-DWEFT_LIBURING=1" in c["command"] for c in self.objects)
+        self.libraries = ["-lboost_context", "-pthread", *(["-luring"] if uring else [])]
         self.unbroken = {}  # source: its object, and the headers it includes, relative to `headers`
 
     def sources(self):
@@ -86,7 +88,7 @@ class Test:
                 names = (work / f"{i}.d").read_text().replace("\\\n", " ").split()[1:]
                 names = [os.path.relpath(os.path.join(directory, n), headers) for n in names]
                 self.unbroken[source] = target, {n for n in names if not n.startswith("..")}
-        done = subprocess.run(["c++", *linked, "-o", str(program), "-lboost_context", "-pthread"],
+        done = subprocess.run(["c++", *linked, "-o", str(program), *self.libraries],
                               capture_output=True, text=True)
         if done.returncode != 0:
             return False, 1, done.stderr
