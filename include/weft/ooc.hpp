@@ -4,4 +4,5 @@
 
 #include <weft/ooc/grid_file.hpp>
 #include <weft/ooc/io_queue.hpp>
+#include <weft/ooc/model.hpp>
 #include <weft/ooc/sweep.hpp>

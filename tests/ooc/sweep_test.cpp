@@ -11,7 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <csignal>
 #include <memory>
 
@@ -268,6 +270,50 @@ TEST_CASE("a stop ends the sweeps after the pass that is valid") {
     CHECK(g.sweeps() < 1000);
     CHECK(weft_test::holds(g, weft_test::plain_loops(64, 300, g.sweeps())));
   }
+}
+
+TEST_CASE("sweeps end with the first one that changes no value by more than the residual") {
+  const weft_test::scratch in(weft_test::medium::memory);
+  constexpr std::size_t rows = 40, columns = 33, most = 20;
+  std::vector<double> largest;  // change of each sweep, by plain loops
+  for (std::size_t k = 0; k < most; ++k) {
+    const std::vector<double> before = weft_test::plain_loops(rows, columns, k);
+    const std::vector<double> after = weft_test::plain_loops(rows, columns, k + 1);
+    double change = 0;
+    for (std::size_t i = 0; i < after.size(); ++i) change = std::max(change, std::abs(after[i] - before[i]));
+    largest.push_back(change);
+  }
+  weft::runtime rt({.workers = 3});
+  const auto start = [&](weft_test::grid& g) { fill(rt, g); };
+  for (const ooc::policy policy : policies)
+    for (const std::size_t chained : {std::size_t{0}, std::size_t{3}})
+      for (const std::size_t wanted : {std::size_t{1}, std::size_t{6}, std::size_t{11}}) {
+        weft_test::grid g(in / "grid", {.rows = rows, .columns = columns, .overwrite = true});
+        start(g);
+        const double residual = largest[wanted - 1];
+        std::size_t expected = 1;  // changes need not shrink from each sweep to the next
+        while (largest[expected - 1] > residual) ++expected;
+        const ooc::report done =
+            ooc::sweep(rt, g, most, kernel_23{},
+                       {.policy = policy, .chained = chained, .disk = some_disk, .residual = residual});
+        INFO(ooc::name_of(policy) << ", " << chained << " chained, after sweep " << wanted);
+        CHECK(done.converged);
+        CHECK(done.sweeps == expected);
+        CHECK(done.residual == largest[expected - 1]);
+        CHECK(g.sweeps() == expected);
+        CHECK(weft_test::holds(g, weft_test::plain_loops(rows, columns, expected)));
+      }
+  weft_test::grid g(in / "grid", {.rows = rows, .columns = columns, .overwrite = true});
+  start(g);
+  const ooc::report all = ooc::sweep(rt, g, 3, kernel_23{}, {.disk = some_disk, .residual = 0.0});
+  CHECK_FALSE(all.converged);
+  CHECK(all.sweeps == 3);
+  CHECK(all.residual == largest[2]);
+  // What is not a number has not converged.
+  g.fill(rt, [](std::size_t r, std::size_t c, int) { return r == 7 && c == 9 ? 0.0 / 0.0 : 0.0; });
+  for (const ooc::policy policy : {ooc::policy::pool, ooc::policy::chained})
+    CHECK_FALSE(
+        ooc::sweep(rt, g, 2, kernel_23{}, {.policy = policy, .disk = some_disk, .residual = 1e9}).converged);
 }
 
 TEST_CASE("budgets that are too small are refused with the least one that suffices") {

@@ -112,41 +112,54 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
   memory.take(std::min(edge, options.memory));
   const io_statistics before = grid.queue().statistics();
   const auto start = std::chrono::steady_clock::now();
-  const auto finish_pass = [&](std::size_t now) {
+  // Executes a pass of `now` sweeps by `pass(sweeps, changes)`, and makes its values the valid ones. If an
+  // earlier sweep of it has converged, the pass is repeated up to that one: the old values are still there.
+  const auto next_pass = [&](std::size_t now, const auto& pass) {
+    std::optional<detail::largest_changes> changes;
+    if (options.residual) changes.emplace(now);
+    rt.run({.stop = options.stop}, [&] { pass(now, changes ? &*changes : nullptr); });
+    if (options.stop.stop_requested()) throw cancelled();
+    if (changes) {
+      std::size_t last = 0;
+      while (last + 1 < now && !((*changes)[last] <= *options.residual)) ++last;
+      done.residual = (*changes)[last];
+      done.converged = done.residual <= *options.residual;
+      if (last + 1 < now) {
+        now = last + 1;
+        done.passes += 1;
+        rt.run({.stop = options.stop}, [&] { pass(now, nullptr); });
+      }
+    }
     grid.commit(now);
     done.sweeps += now;
     done.passes += 1;
   };
+  const auto until_done = [&](std::size_t together, const auto& pass) {
+    while (done.sweeps < sweeps && !done.converged) next_pass(std::min(together, sweeps - done.sweeps), pass);
+  };
+  using changes = const detail::largest_changes*;
   switch (done.policy) {
     case policy::chained: {
       detail::chained_pass<T, Fields, Kernel> pass(memory, grid, plan, kernel);
-      while (done.sweeps < sweeps) {
-        const std::size_t now = std::min(plan.sweeps, sweeps - done.sweeps);
-        rt.run({.stop = options.stop}, [&] { pass.run(now); });
-        finish_pass(now);
-      }
+      until_done(plan.sweeps,
+                 [&](std::size_t now, changes c) { c != nullptr ? pass.run(now, *c) : pass.run(now); });
       break;
     }
     case policy::in_core: {
       using mapped = detail::mapped_pass<T, Fields, Kernel>;
       detail::check_budget(done.policy, mapped::bytes(g, edge), options.memory);
       mapped pass(memory, grid, kernel);
-      while (done.sweeps < sweeps) {
-        rt.run({.stop = options.stop}, [&] { pass.run([&] { return options.stop.stop_requested(); }); });
-        if (options.stop.stop_requested()) throw cancelled();
-        finish_pass(1);
-      }
+      until_done(1,
+                 [&](std::size_t, changes c) { pass.run([&] { return options.stop.stop_requested(); }, c); });
       break;
     }
     default: {
       const std::size_t buffers =
           detail::buffers_within<T, Fields, Kernel>(g, edge, done.policy, options.memory);
       detail::tile_pass<T, Fields, Kernel> pass(memory, grid, buffers, kernel);
-      while (done.sweeps < sweeps) {
-        rt.run({.stop = options.stop},
-               [&] { pass.run(done.policy != policy::pool, done.policy == policy::basic); });
-        finish_pass(1);
-      }
+      until_done(1, [&](std::size_t, changes c) {
+        pass.run(done.policy != policy::pool, done.policy == policy::basic, c);
+      });
     }
   }
   done.elapsed = std::chrono::steady_clock::now() - start;

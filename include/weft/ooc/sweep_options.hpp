@@ -45,7 +45,9 @@ struct sweep_options {
   ooc::policy policy = policy::automatic;       ///< how they pass over the file
   std::size_t chained = 0;              ///< the most sweeps of one pass (policy chained); 0: by the budget
   std::optional<disk_speed> disk = {};  ///< for the prediction; nothing: measured, once for each device
-  std::stop_token stop = {};            ///< stops the sweeps; the last finished pass counts
+  /// Stop after the first sweep that changes no value by more than this; nothing: all sweeps are done.
+  std::optional<double> residual = {};
+  std::stop_token stop = {};  ///< stops the sweeps; the last finished pass counts
 };
 
 /// What the sweeps have done.
@@ -54,6 +56,8 @@ struct report {
   const char* engine = "";                    ///< who executed the transfers
   std::size_t sweeps = 0;                     ///< sweeps that were done
   std::size_t passes = 0;                     ///< how often the grid was read and written
+  bool converged = false;                     ///< a sweep changed no value by more than the residual
+  double residual = 0;                        ///< the largest change in the last sweep, if that was asked for
   std::uint64_t bytes_read = 0;               ///< from the file; 0 where it was mapped
   std::uint64_t bytes_written = 0;            ///< to the file; 0 where it was mapped
   std::size_t peak_memory = 0;                ///< bytes of buffers and all else that the sweeps used

@@ -35,6 +35,20 @@ WEFT_ALWAYS_INLINE V shift_up(const V& first, const V& then, std::integer_sequen
 
 }  // namespace detail
 
+/// What chained sweeps tell of the changes of values: nothing. A class in its place has, for a number of a
+/// sweep, an object that sees old and new vectors; it is made and destroyed by the thread that executes a
+/// tile.
+struct ignored_changes {
+  /// Sees the vectors of one sweep in a part of a tile.
+  template <class V>
+  struct of_sweep {
+    /// Sees those of sweep number `sweep`, from 0.
+    of_sweep(const ignored_changes*, long) noexcept {}
+    /// Sees a vector before and after the sweep.
+    void see(const V&, const V&) noexcept {}
+  };
+};
+
 /// Several sweeps over a grid in strips, in tiles over the coordinates
 ///     diagonal d = strip + sweep,   time x = position + Lanes * strip + 2 * sweep
 /// in which every point needs only points of smaller x whose sweep and diagonal are not larger. So all pairs
@@ -43,20 +57,23 @@ WEFT_ALWAYS_INLINE V shift_up(const V& first, const V& then, std::integer_sequen
 /// those strips s for which s + k is one of its diagonals, or next to one, for one of the sweeps k.
 /// *Thread safety*: tiles that do not depend on each other, from any threads.
 /// *Source*: time skewing; docs/explanation/wavefronts.md.
-template <class Grid, class Kernel>
+template <class Grid, class Kernel, class Changes = ignored_changes>
 class chained_sweeps {
   static constexpr int lanes = Grid::lanes;
   using V = typename Grid::vector_type;
   using indices = std::make_integer_sequence<int, lanes>;
+  using seen = typename Changes::template of_sweep<V>;
   using mask =
       vector<std::conditional_t<sizeof(typename Grid::value_type) == 8, std::int64_t, std::int32_t>, lanes>;
 
  public:
-  /// *Requires*: grid and kernel outlive it.
-  chained_sweeps(Grid& grid, std::size_t sweeps, const Kernel& kernel, const sweep_options& o) noexcept
+  /// *Requires*: grid, kernel and changes outlive it.
+  chained_sweeps(Grid& grid, std::size_t sweeps, const Kernel& kernel, const sweep_options& o,
+                 const Changes* changes = nullptr) noexcept
       : grid_(grid),
         shape_(grid.shape()),
         kernel_(kernel),
+        changes_(changes),
         sweeps_(static_cast<long>(sweeps)),
         strips_(static_cast<long>(shape_.strips())),
         last_(static_cast<long>(shape_.last())),
@@ -132,6 +149,7 @@ class chained_sweeps {
 
   /// Any pairs, at the edges of the grid: lanes outside keep what they have.
   void slowly(long d0, long d1, long k0, long k1, long x0, long x1) const noexcept {
+    seen changes[] = {{changes_, k0}, {changes_, k0 + 1}};  // there are at most two
     for (long x = x0; x < x1; ++x)
       for (long d = d0; d < d1; ++d)
         for (long k = k0; k < k1; ++k) {
@@ -145,7 +163,9 @@ class chained_sweeps {
           const V south = detail::shift_up(here[1], below[0], indices{});
           const V fresh =
               kernel_(north, here[-1], here[0], here[1], south, grid_.strip_fields(strip)[position]);
-          *here = inside(strip, position) ? fresh : *here;
+          const V now = inside(strip, position) ? fresh : *here;
+          changes[k - k0].see(*here, now);
+          *here = now;
         }
   }
   mask inside(long strip, long position) const noexcept {
@@ -176,6 +196,7 @@ class chained_sweeps {
     const auto* fb = grid_.strip_fields(s - 1) + position(s - 1, k + 1);
     const auto* fc = grid_.strip_fields(s + 1) + position(s + 1, k);
     const auto* fe = grid_.strip_fields(s) + position(s, k + 1);
+    seen first(changes_, k), second(changes_, k + 1);
     V wa = a[-1], wb = b[-1], wc = c[-1], we = e[-1];
     V ca = a[0], cb = b[0], cc = c[0], ce = e[0];
     for (long x = x0; x < x1; ++x, ++a, ++b, ++c, ++e, ++above, ++below, ++fa, ++fb, ++fc, ++fe) {
@@ -192,6 +213,7 @@ class chained_sweeps {
       const V rb = kernel_(nb, wb, cb, eb, sb, *fb);
       const V rc = kernel_(nc, wc, cc, ec, sc, *fc);
       const V re = kernel_(ne, we, ce, wa, se, *fe);
+      first.see(ca, ra), second.see(cb, rb), first.see(cc, rc), second.see(ce, re);
       *b = rb;
       *c = rc;
       *e = re;
@@ -206,6 +228,7 @@ class chained_sweeps {
   Grid& grid_;
   skewed_shape<lanes> shape_;
   const Kernel& kernel_;
+  const Changes* changes_;
   long sweeps_, strips_, last_, diagonals_, positions_;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/flow/runtime.hpp>
+#include <weft/ooc/detail/changes.hpp>
 #include <weft/ooc/detail/skewed_window.hpp>
 #include <weft/ooc/sweep_options.hpp>
 
@@ -98,9 +99,20 @@ class chained_pass {
   }
 
   /// Does so many sweeps. *Requires*: called in a task. *Throws*: what its tasks throw.
-  void run(std::size_t sweeps) {
+  void run(std::size_t sweeps) { run_<wavefront::ignored_changes>(sweeps, nullptr); }
+  /// The same; takes note of the largest change of each sweep.
+  void run(std::size_t sweeps, const largest_changes& changes) { run_(sweeps, &changes); }
+
+ private:
+  struct token {};
+  struct staging {
+    aligned_buffer values, fields;
+  };
+
+  template <class Changes>
+  void run_(std::size_t sweeps, const Changes* changes) {
     const wavefront::sweep_options tiles{.diagonals = plan_.unit_strips};
-    const wavefront::chained_sweeps<window, Kernel> chain(window_, sweeps, kernel_, tiles);
+    const wavefront::chained_sweeps<window, Kernel, Changes> chain(window_, sweeps, kernel_, tiles, changes);
     std::size_t widest = 1;  // tiles of a group
     for (std::size_t g = 0; g < chain.rows(); ++g) {
       const auto [first, end] = chain.columns_of(g);
@@ -123,12 +135,6 @@ class chained_pass {
     }
     sync();
   }
-
- private:
-  struct token {};
-  struct staging {
-    aligned_buffer values, fields;
-  };
 
   std::size_t first_tile_(std::size_t unit) const noexcept {
     return unit * plan_.tile_lines * geometry_.tiles_across();

@@ -34,9 +34,10 @@ class mapped_pass {
   mapped_pass& operator=(const mapped_pass&) = delete;
   ~mapped_pass() { ::munmap(at_, size_); }
 
-  /// Does one sweep. `stopped()`: whether to end before the next tile.
+  /// Does one sweep. `stopped()`: whether to end before the next tile; `changes`: as tile_pass::run.
   template <class Stopped>
-  void run(Stopped stopped) {
+  void run(Stopped stopped, const largest_changes* changes) {
+    frontier_.changes = changes;
     const grid_geometry& g = grid_.geometry();
     const unsigned version = grid_.version();
     std::copy_n(grid_.north(), g.columns + 2, elements<T>(frontier_.north));

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <weft/flow/runtime.hpp>
+#include <weft/ooc/detail/changes.hpp>
 #include <weft/ooc/grid_file.hpp>
 
-#include <optional>
-#include <string>
+#include <cmath>
+#include <limits>
+#include <vector>
 
 namespace weft::inline WEFT_ABI::ooc::detail {
 
@@ -14,9 +16,10 @@ namespace weft::inline WEFT_ABI::ooc::detail {
 /// elements, with those of the boundary.
 template <class T>
 struct frontier {
-  aligned_buffer north;  // the new values of the row above, over the whole grid
-  aligned_buffer west;   // the new values of the column before, of the rows of a tile
-  aligned_buffer work;   // a tile and a border of one around it
+  aligned_buffer north;                      // the new values of the row above, over the whole grid
+  aligned_buffer west;                       // the new values of the column before, of the rows of a tile
+  aligned_buffer work;                       // a tile and a border of one around it
+  const largest_changes* changes = nullptr;  // where the changes of values are wanted
 };
 
 /// The coefficients of one point.
@@ -47,6 +50,7 @@ void sweep_tile(const grid_geometry& g, const tile_shape& t, const T* from, T* t
   T* const north = elements<T>(f.north) + 1 + t.column;
   T* const west = elements<T>(f.west);
   const bool rows = g.layout != layout::optimized;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
   std::copy_n(north, t.columns, work + 1);
   std::copy_n(south, t.columns, work + (t.rows + 1) * stride + 1);
   for (std::size_t r = 0; r < t.rows; ++r) {
@@ -61,6 +65,13 @@ void sweep_tile(const grid_geometry& g, const tile_shape& t, const T* from, T* t
   for (std::size_t r = 0; r < t.rows; ++r)
     sweep_row(work + r * stride, work + (r + 1) * stride, work + (r + 2) * stride, t.columns,
               fields + r * pitch, field, kernel);
+  if (f.changes != nullptr)
+    for (std::size_t r = 0; r < t.rows; ++r)
+      for (std::size_t c = 0; c < t.columns; ++c) {
+        const double change =
+            std::abs(double{work[(r + 1) * stride + c + 1]} - double{from[g.place(t, r, c)]});
+        f.changes->see(0, change <= std::numeric_limits<double>::max() ? change : infinity);
+      }
   std::copy_n(work + t.rows * stride + 1, t.columns, north);
   for (std::size_t r = 0; r < t.rows; ++r) {
     const T* const row = work + (r + 1) * stride + 1;
@@ -102,7 +113,9 @@ class tile_pass {
 
   /// Does one sweep. `one_transfer`: a transfer starts when all that were forked before have ended;
   /// `one_step`: so does a computation. *Requires*: called in a task. *Throws*: what its tasks throw.
-  void run(bool one_transfer, bool one_step) {
+  /// `changes`: where the largest change of a value is noted, or null.
+  void run(bool one_transfer, bool one_step, const largest_changes* changes) {
+    frontier_.changes = changes;
     std::copy_n(grid_.north(), geometry_.columns + 2, elements<T>(frontier_.north));
     token disk, processor;
     std::size_t read_so_far = 0;
