@@ -115,7 +115,7 @@ TEST_CASE("files that are no grid, or another one, are refused with the reason")
   bad = good;
   bad[4096 + 20] ^= 1;  // the newer header; the older one says that the file was not filled
   weft_test::spill(path, bad);
-  CHECK(refusal(path).find("never filled") != std::string::npos);
+  CHECK(refusal(path).find("not filled to its end") != std::string::npos);
   const auto with = [&good](std::size_t at, char value) {
     std::string other = good;
     ooc::grid_header h;
@@ -133,6 +133,8 @@ TEST_CASE("files that are no grid, or another one, are refused with the reason")
   CHECK(refusal(path).find("coefficients per point 2, expected 5") != std::string::npos);
   weft_test::spill(path, with(offsetof(ooc::grid_header, layout), 77));
   CHECK(refusal(path).find("contradicts") != std::string::npos);
+  weft_test::spill(path, with(offsetof(ooc::grid_header, state), 2));
+  CHECK(refusal(path).find("sweeps with the policy overlay have not ended") != std::string::npos);
   weft_test::spill(path, good);
   CHECK(refusal(path).empty());
   CHECK_THROWS_AS((ooc::grid_file<double, 5>(path).read_row(22, {})), std::out_of_range);

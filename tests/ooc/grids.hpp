@@ -7,19 +7,32 @@
 #include <weft/ooc.hpp>
 #include <weft/weft.hpp>
 
+#include <atomic>
 #include <cstring>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 namespace weft_test {
 
-/// Livermore kernel 23.
+/// Livermore kernel 23, which can stop a run.
 struct kernel_23 {
   template <class V, class C>
   V operator()(V n, V w, V c, V e, V s, const C& k) const {
+    if (stopped_ != nullptr && --calls_left_ == 0) stopped_->request_stop();
     const V qa = s * k[3] + n * k[0] + e * k[2] + w * k[1] + k[4];
     return c + 0.175 * (qa - c);
   }
+  /// Requests a stop after so many calls.
+  static void stop_after(long calls, std::stop_source& source) {
+    calls_left_ = calls;
+    stopped_ = &source;
+  }
+  static void never_stop() { stopped_ = nullptr; }
+
+ private:
+  static inline std::atomic<long> calls_left_{0};
+  static inline std::stop_source* stopped_ = nullptr;  // changes between runs only
 };
 
 /// The number of a point and field, between 0 and 1.

@@ -26,8 +26,9 @@ namespace {
 constexpr ooc::disk_speed some_disk = {1e-4, 1e-9, 1e-4, 1e-9};
 constexpr std::array layouts = {ooc::layout::row_major, ooc::layout::strips, ooc::layout::blocks,
                                 ooc::layout::optimized};
-constexpr std::array policies = {ooc::policy::in_core, ooc::policy::basic,   ooc::policy::three_buffers,
-                                 ooc::policy::pool,    ooc::policy::chained, ooc::policy::automatic};
+constexpr std::array policies = {ooc::policy::in_core,  ooc::policy::basic,   ooc::policy::three_buffers,
+                                 ooc::policy::pool,     ooc::policy::overlay, ooc::policy::chained,
+                                 ooc::policy::automatic};
 
 /// The least budget that a policy accepts, from its own message.
 std::size_t least_memory(weft::runtime& rt, weft_test::grid& g, ooc::policy p) {
@@ -177,8 +178,8 @@ TEST_CASE("transfers that are short, late, in another order or refused change no
 TEST_CASE("after a failed transfer the file holds the last finished pass") {
   const weft_test::scratch in(weft_test::medium::memory);
   constexpr std::size_t rows = 90, columns = 200;
-  for (const ooc::policy policy :
-       {ooc::policy::basic, ooc::policy::three_buffers, ooc::policy::pool, ooc::policy::chained})
+  for (const ooc::policy policy : {ooc::policy::basic, ooc::policy::three_buffers, ooc::policy::pool,
+                                   ooc::policy::overlay, ooc::policy::chained})
     for (const bool writing : {false, true}) {
       INFO(ooc::name_of(policy) << (writing ? ", writing" : ", reading"));
       weft::runtime rt({.workers = 2});
@@ -258,18 +259,45 @@ TEST_CASE("a stop ends the sweeps after the pass that is valid") {
     weft_test::grid g(in / "grid", {.rows = 64, .columns = 300, .overwrite = true});
     fill(rt, g);
     std::stop_source stop;
-    const auto kernel = [&stop, calls = std::make_shared<std::atomic<int>>(0)](auto n, auto w, auto c, auto e,
-                                                                               auto s, const auto& k) {
-      if (++*calls == 100'000) stop.request_stop();
-      return kernel_23{}(n, w, c, e, s, k);
-    };
+    weft_test::kernel_23::stop_after(100'000, stop);
     INFO(ooc::name_of(policy));
-    CHECK_THROWS_AS(ooc::sweep(rt, g, 1000, kernel,
-                               {.policy = policy, .chained = 2, .disk = some_disk, .stop = stop.get_token()}),
-                    weft::cancelled);
+    const std::size_t chained = policy == ooc::policy::overlay ? 1 : 2;
+    CHECK_THROWS_AS(
+        ooc::sweep(rt, g, 1000, kernel_23{},
+                   {.policy = policy, .chained = chained, .disk = some_disk, .stop = stop.get_token()}),
+        weft::cancelled);
+    weft_test::kernel_23::never_stop();
     CHECK(g.sweeps() < 1000);
     CHECK(weft_test::holds(g, weft_test::plain_loops(64, 300, g.sweeps())));
   }
+}
+
+TEST_CASE(
+    "an overlay of several sweeps that does not end leaves a file that is refused, until it is filled "
+    "again") {
+  const weft_test::scratch in(weft_test::medium::memory);
+  weft::runtime rt({.workers = 2});
+  weft_test::fault_counters faults;
+  std::atomic<int> left{1 << 30};
+  weft_test::grid g(
+      in / "grid",
+      {.rows = 64, .columns = 64, .layout = ooc::layout::blocks, .tile_rows = 16, .tile_columns = 16});
+  fill(rt, g);
+  g.use(std::make_unique<weft_test::faulty_engine>(
+            5, faults, [&](const ooc::transfer& t) { return t.write && --left < 0 ? ENOSPC : 0; }),
+        4);
+  const ooc::sweep_options options{.policy = ooc::policy::overlay, .disk = some_disk};
+  ooc::sweep(rt, g, 3, kernel_23{}, options);
+  CHECK(weft_test::holds(g, weft_test::plain_loops(64, 64, 3)));
+  left = 30;
+  CHECK_THROWS_AS(ooc::sweep(rt, g, 4, kernel_23{}, options), std::system_error);
+  std::vector<double> row(66);
+  CHECK_THROWS_AS(g.read_row(1, row), weft::error);
+  CHECK_THROWS_AS(ooc::sweep(rt, g, 1, kernel_23{}, options), weft::error);
+  CHECK_THROWS_AS(weft_test::grid(in / "grid"), weft::error);
+  left = 1 << 30;
+  fill(rt, g);
+  CHECK(weft_test::holds(g, weft_test::plain_loops(64, 64, 0)));
 }
 
 TEST_CASE("sweeps end with the first one that changes no value by more than the residual") {
@@ -321,8 +349,8 @@ TEST_CASE("budgets that are too small are refused with the least one that suffic
   weft::runtime rt({.workers = 2});
   weft_test::grid g(in / "grid", {.rows = 200, .columns = 100});
   fill(rt, g);
-  for (const ooc::policy policy :
-       {ooc::policy::basic, ooc::policy::three_buffers, ooc::policy::pool, ooc::policy::chained}) {
+  for (const ooc::policy policy : {ooc::policy::basic, ooc::policy::three_buffers, ooc::policy::pool,
+                                   ooc::policy::overlay, ooc::policy::chained}) {
     INFO(ooc::name_of(policy));
     const std::size_t least = least_memory(rt, g, policy);
     REQUIRE(least > 0);
@@ -331,5 +359,5 @@ TEST_CASE("budgets that are too small are refused with the least one that suffic
         weft::error);
     CHECK_NOTHROW(ooc::sweep(rt, g, 1, kernel_23{}, {.memory = least, .policy = policy, .disk = some_disk}));
   }
-  CHECK(g.sweeps() == 4);
+  CHECK(g.sweeps() == 5);
 }

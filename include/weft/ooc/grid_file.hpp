@@ -102,6 +102,7 @@ class grid_file {
   template <class F>
     requires std::is_invocable_r_v<T, const F&, std::size_t, std::size_t, int>
   void fill(runtime& rt, const F& f) {
+    if (header_.state != 0) set_state_(detail::grid_state::empty);
     fill_boundary_(f);
     std::vector<buffers> pool(rt.workers() + 1);
     for (buffers& b : pool) {
@@ -125,17 +126,15 @@ class grid_file {
       }
     });
     file_.get().sync_data();
-    header_.filled = 1;
     header_.sweeps = 0;
     header_.version = 0;
-    header_.generation += 1;
-    detail::write_header(file_.get(), header_, page_.data());
-    cached_ = no_row;
+    set_state_(detail::grid_state::filled);
   }
 
   /// Reads one row, with its boundary values: columns() + 2 elements.
   /// *Requires*: `row` is at most rows() + 1, and `to` has room.
   void read_row(std::size_t row, std::span<T> to) {
+    check_valid();
     const std::size_t m = columns();
     if (row > rows() + 1 || to.size() < m + 2)
       throw std::out_of_range("weft: row " + std::to_string(row) + " of a grid of " + std::to_string(rows()) +
@@ -203,6 +202,10 @@ class grid_file {
       queue_->read(file_.get(), e.offset, to + e.at, e.size, this_task::hold());
     }
   }
+  /// Starts to read a part of the file.
+  void read_part(const file_extent& e, std::byte* to) {
+    queue_->read(file_.get(), e.offset, to + e.at, e.size, this_task::hold());
+  }
   /// Starts to read the first row of a tile, maybe with more behind it.
   void read_first_row(std::size_t tile, unsigned version, std::byte* to) {
     const file_extent e = geometry_.first_row(tile, version);
@@ -213,15 +216,22 @@ class grid_file {
     const file_extent e = geometry_.values(tile, version);
     queue_->write(file_.get(), e.offset, from, e.size, this_task::hold());
   }
-  /// The other version, which has been written completely, becomes the valid one, after so many more sweeps.
+  /// The version `valid` of the values, which has been written completely, becomes the valid one, after so
+  /// many more sweeps.
   /// *Effects*: on the device when this returns; a process that ends before leaves the old one valid.
-  void commit(std::uint64_t more_sweeps) {
+  void commit(std::uint64_t more_sweeps, unsigned valid) {
     file_.get().sync_data();
-    header_.version = 1 - header_.version;
+    header_.version = valid;
     header_.sweeps += more_sweeps;
-    header_.generation += 1;
-    detail::write_header(file_.get(), header_, page_.data());
-    cached_ = no_row;
+    set_state_(detail::grid_state::filled);
+  }
+  /// Both versions will be overwritten: until commit() the file is not valid.
+  void invalidate() { set_state_(detail::grid_state::changing); }
+  /// *Throws*: weft::error if the values are not those of a finished pass.
+  void check_valid() const {
+    if (header_.state == static_cast<std::uint32_t>(detail::grid_state::filled)) return;
+    throw error("weft: the values of '" + file_.get().path() +
+                "' are not valid: fill() has not returned, or sweeps with the policy overlay have failed");
   }
 
  private:
@@ -230,6 +240,12 @@ class grid_file {
   };
   static constexpr std::size_t no_row = SIZE_MAX;
 
+  void set_state_(detail::grid_state s) {
+    header_.state = static_cast<std::uint32_t>(s);
+    header_.generation += 1;
+    detail::write_header(file_.get(), header_, page_.data());
+    cached_ = no_row;
+  }
   static grid_geometry checked_(const grid_options& o) {
     if (o.rows == 0 || o.columns == 0) throw error("weft: a grid file needs at least one row and one column");
     if (o.layout > layout::optimized) throw error("weft: unknown layout of a grid file");

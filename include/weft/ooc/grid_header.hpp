@@ -28,12 +28,19 @@ struct grid_header {
   std::uint64_t tile_columns;  ///< columns of a tile
   std::uint64_t sweeps;        ///< sweeps that the valid values have seen
   std::uint64_t generation;    ///< grows with each change; even ones lie in the first page
-  std::uint32_t filled;        ///< 1 if all values and coefficients have been written
+  std::uint32_t state;         ///< detail::grid_state
   std::uint32_t checksum;      ///< CRC-32C of all before
 };
 static_assert(sizeof(grid_header) == 88 && std::is_trivially_copyable_v<grid_header>);
 
 namespace detail {
+
+/// Whether the values of a file are those of a finished pass.
+enum class grid_state : std::uint32_t {
+  empty,    ///< not yet: the file is being filled
+  filled,   ///< yes
+  changing  ///< no: both versions are being overwritten
+};
 
 inline constexpr char grid_magic[8] = {'w', 'e', 'f', 't', 'g', 'r', 'i', 'd'};
 
@@ -77,7 +84,9 @@ inline grid_header read_header(const io::file& f, void* page) {
       found->rows == 0 || found->columns == 0 || found->tile_rows == 0 || found->tile_columns == 0 ||
       (found->element != 4 && found->element != 8))
     refuse("its header contradicts itself");
-  if (found->filled != 1) refuse("it was never filled to its end");
+  if (found->state == static_cast<std::uint32_t>(grid_state::empty)) refuse("it was not filled to its end");
+  if (found->state != static_cast<std::uint32_t>(grid_state::filled))
+    refuse("sweeps with the policy overlay have not ended");
   return *found;
 }
 

@@ -4,6 +4,7 @@
 
 #include <weft/ooc/detail/chained_pass.hpp>
 #include <weft/ooc/detail/mapped_pass.hpp>
+#include <weft/ooc/detail/overlay_pass.hpp>
 #include <weft/ooc/detail/prediction.hpp>
 #include <weft/ooc/detail/tile_pass.hpp>
 #include <weft/ooc/sweep_options.hpp>
@@ -68,7 +69,8 @@ std::size_t buffers_within(const grid_geometry& g, std::size_t boundary_bytes, p
 /// *Requires*: the kernel has no side effects and does not throw.
 /// *Effects*: after each pass the new values are on the device, and the file is valid; whoever ends the
 /// process before leaves the values of the last finished pass (grid.sweeps() says how many sweeps they have
-/// seen).
+/// seen). Only the policy overlay with several sweeps in a pass writes over both versions: if such a pass
+/// does not end, the file is not valid any more.
 /// *Returns*: what was done and used, and what the model had predicted.
 /// *Throws*: weft::error if the budget is too small, with the least one that suffices; std::system_error with
 /// path and offset; weft::cancelled; std::bad_alloc. The file then holds the last finished pass.
@@ -84,6 +86,7 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
   report done;
   done.policy = options.policy;
   done.engine = grid.queue().engine_name();
+  grid.check_valid();
   if (sweeps == 0) return done;
 
   const disk_speed disk = options.disk ? *options.disk : detail::speed_of_disk(grid);
@@ -92,8 +95,14 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
     return detail::plan_chained_within<T, Fields, lanes>(g, edge, rt.workers(), sweeps, options.chained,
                                                          options.memory);
   };
+  using overlaid = detail::overlay_pass<T, Fields, Kernel>;
+  std::size_t turns = 1;  // at once, policy overlay
+  if (done.policy == policy::overlay) {
+    detail::check_budget(done.policy, overlaid::bytes(g, edge, turns), options.memory);
+    while (turns < overlaid::wave(g) && overlaid::bytes(g, edge, turns + 1) <= options.memory) ++turns;
+  }
   const auto predict = [&](policy p, const detail::chained_plan& plan) {
-    return detail::predict(p, g, sweeps, plan, rt.workers(), disk, speed);
+    return detail::predict(p, g, sweeps, plan, turns, rt.workers(), disk, speed);
   };
   detail::chained_plan plan;
   if (done.policy == policy::chained) plan = plan_chain();
@@ -115,6 +124,8 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
   // Executes a pass of `now` sweeps by `pass(sweeps, changes)`, and makes its values the valid ones. If an
   // earlier sweep of it has converged, the pass is repeated up to that one: the old values are still there.
   const auto next_pass = [&](std::size_t now, const auto& pass) {
+    const bool in_place = done.policy == policy::overlay && now > 1;
+    if (in_place) grid.invalidate();
     std::optional<detail::largest_changes> changes;
     if (options.residual) changes.emplace(now);
     rt.run({.stop = options.stop}, [&] { pass(now, changes ? &*changes : nullptr); });
@@ -130,7 +141,7 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
         rt.run({.stop = options.stop}, [&] { pass(now, nullptr); });
       }
     }
-    grid.commit(now);
+    grid.commit(now, in_place && now % 2 == 0 ? grid.version() : 1 - grid.version());
     done.sweeps += now;
     done.passes += 1;
   };
@@ -143,6 +154,13 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
       detail::chained_pass<T, Fields, Kernel> pass(memory, grid, plan, kernel);
       until_done(plan.sweeps,
                  [&](std::size_t now, changes c) { c != nullptr ? pass.run(now, *c) : pass.run(now); });
+      break;
+    }
+    case policy::overlay: {
+      overlaid pass(memory, grid, turns, kernel);
+      const std::size_t most = options.chained == 0 ? sweeps : options.chained;
+      until_done(options.residual ? 1 : most,
+                 [&](std::size_t now, changes c) { pass.run(rt, now, options.stop, c); });
       break;
     }
     case policy::in_core: {

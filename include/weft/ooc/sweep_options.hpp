@@ -19,12 +19,14 @@ enum class policy {
   basic,          ///< reads, computes and writes one tile after the other; a pass for each sweep
   three_buffers,  ///< reads tile i + 2 and writes tile i while tile i + 1 is computed; a pass for each sweep
   pool,           ///< reads ahead and writes behind with as many buffers as the budget allows; the same
+  overlay,        ///< one recurrent task with ordered locks for each tile; sweeps follow each other closely
   chained         ///< as many sweeps in one pass as the budget allows
 };
 
 /// The name of a policy.
 constexpr const char* name_of(policy p) noexcept {
-  constexpr const char* names[] = {"automatic", "in_core", "basic", "three_buffers", "pool", "chained"};
+  constexpr const char* names[] = {"automatic", "in_core", "basic",  "three_buffers",
+                                   "pool",      "overlay", "chained"};
   return names[static_cast<int>(p)];
 }
 
@@ -43,7 +45,8 @@ inline void check_budget(policy p, std::size_t least, std::size_t budget) {
 struct sweep_options {
   std::size_t memory = std::size_t{256} << 20;  ///< bytes that the sweeps may use, with everything
   ooc::policy policy = policy::automatic;       ///< how they pass over the file
-  std::size_t chained = 0;              ///< the most sweeps of one pass (policy chained); 0: by the budget
+  std::size_t chained =
+      0;  ///< the most sweeps of one pass (policies chained and overlay); 0: as many as possible
   std::optional<disk_speed> disk = {};  ///< for the prediction; nothing: measured, once for each device
   /// Stop after the first sweep that changes no value by more than this; nothing: all sweeps are done.
   std::optional<double> residual = {};

@@ -16,16 +16,14 @@ class mapped_pass {
  public:
   /// Bytes of memory besides the mapped pages.
   static std::size_t bytes(const grid_geometry& g, std::size_t boundary_bytes) {
-    return boundary_bytes + aligned((g.columns + 2) * sizeof(T)) + aligned(g.tile_rows * sizeof(T)) +
-           aligned((g.tile_rows + 2) * (g.tile_columns + 2) * sizeof(T));
+    return boundary_bytes + frontier<T>::bytes(g);
   }
   /// *Throws*: std::system_error if the file cannot be mapped; std::bad_alloc.
   mapped_pass(memory_budget& budget, grid_file<T, Fields>& grid, const Kernel& kernel)
-      : grid_(grid), kernel_(kernel), size_(grid.geometry().file_bytes()) {
-    const grid_geometry& g = grid.geometry();
-    frontier_.north = aligned_buffer(budget, (g.columns + 2) * sizeof(T));
-    frontier_.west = aligned_buffer(budget, g.tile_rows * sizeof(T));
-    frontier_.work = aligned_buffer(budget, (g.tile_rows + 2) * (g.tile_columns + 2) * sizeof(T));
+      : grid_(grid),
+        kernel_(kernel),
+        size_(grid.geometry().file_bytes()),
+        frontier_(budget, grid.geometry()) {
     void* const at = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, grid.file().descriptor(), 0);
     if (at == MAP_FAILED) io::fail(errno, "map", grid.file().path());
     at_ = static_cast<std::byte*>(at);
@@ -54,8 +52,8 @@ class mapped_pass {
       const auto east = [&](std::size_t r) {
         return right ? grid_.east()[t.row + r] : values(i + 1, version)[g.place(beside, r, 0)];
       };
-      sweep_tile<T>(g, t, values(i, version), values(i, 1 - version), field_(i, 0), pitch_(i), south, east,
-                    frontier_, kernel_);
+      sweep_behind(g, t, values(i, version), values(i, 1 - version), field_(i, 0), pitch_(i), south, east,
+                   frontier_, kernel_);
     }
     while (::msync(at_, size_, MS_SYNC) != 0)
       if (errno != EINTR) io::fail(errno, "bring to the device", grid_.file().path());

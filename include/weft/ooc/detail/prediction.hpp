@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/ooc/detail/chained_pass.hpp>
+#include <weft/ooc/detail/overlay_pass.hpp>
 #include <weft/ooc/detail/tile_pass.hpp>
 #include <weft/ooc/sweep_options.hpp>
 
@@ -41,10 +42,11 @@ kernel_speed measure_kernel(const Kernel& kernel) {
   return s;
 }
 
-/// What the sweeps will take, seconds. `plan`: of the policy chained.
+/// What the sweeps will take, seconds. `plan`: of the policy chained; `buffers`: of the policy overlay.
 /// *Source*: Caron, Desprez, Suter 2004, equation 12, for one disk; docs/explanation/out-of-core.md.
 inline double predict(policy p, const grid_geometry& g, std::size_t sweeps, const chained_plan& plan,
-                      unsigned workers, const disk_speed& disk, const kernel_speed& kernel) {
+                      std::size_t buffers, unsigned workers, const disk_speed& disk,
+                      const kernel_speed& kernel) {
   const auto n = static_cast<double>(g.tiles()), passes = static_cast<double>(sweeps);
   const double points = static_cast<double>(g.rows) * static_cast<double>(g.columns);
   const auto values = static_cast<double>(g.values(0, 0).size);
@@ -55,6 +57,7 @@ inline double predict(policy p, const grid_geometry& g, std::size_t sweeps, cons
   const double reading = requests * disk.read_latency + (values + fields) * disk.read_per_byte;
   const double writing = disk.writing(values);
   const double computing = points / n * kernel.plain;
+  const std::size_t wave = std::min(g.tiles_down(), g.tiles_across());
   const double ending = 4 * disk.writing(file_alignment);  // a header, and waiting for the disk
   switch (p) {
     case policy::basic:
@@ -64,6 +67,18 @@ inline double predict(policy p, const grid_geometry& g, std::size_t sweeps, cons
     case policy::pool: {
       const double transfers = (values + fields) * disk.read_per_byte + values * disk.write_per_byte;
       return passes * (n * std::max(transfers, computing) + reading + computing + writing + ending);
+    }
+    case policy::overlay: {
+      double sides = 0;
+      for (const side s : {side::first_row, side::last_row, side::first_column, side::last_column})
+        for (const file_extent& e : extents_of(g, 0, 0, s))
+          sides += disk.reading(static_cast<double>(e.size));
+      // As many turns at once as there are buffers; on the average a wave is half as wide as at most.
+      const double at_once =
+          std::max(1.0, std::min(static_cast<double>(buffers), 0.5 * static_cast<double>(wave)));
+      const double transfers = (values + fields) * disk.read_per_byte + values * disk.write_per_byte;
+      return passes * n * std::max(transfers + sides, (reading + sides + computing + writing) / at_once) +
+             ending;
     }
     case policy::in_core:
       return passes *

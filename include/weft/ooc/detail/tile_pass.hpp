@@ -3,85 +3,12 @@
 #pragma once
 
 #include <weft/flow/runtime.hpp>
-#include <weft/ooc/detail/changes.hpp>
+#include <weft/ooc/detail/tile_kernel.hpp>
 #include <weft/ooc/grid_file.hpp>
 
-#include <cmath>
-#include <limits>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::ooc::detail {
-
-/// What the sweep of a tile needs from outside it, and leaves for the tiles after it. Rows have columns + 2
-/// elements, with those of the boundary.
-template <class T>
-struct frontier {
-  aligned_buffer north;                      // the new values of the row above, over the whole grid
-  aligned_buffer west;                       // the new values of the column before, of the rows of a tile
-  aligned_buffer work;                       // a tile and a border of one around it
-  const largest_changes* changes = nullptr;  // where the changes of values are wanted
-};
-
-/// The coefficients of one point.
-template <class T>
-struct point_coefficients {
-  const T* first;
-  std::size_t pitch;  // from one to the next
-  const T& operator[](std::size_t i) const noexcept { return first[i * pitch]; }
-};
-
-/// One sweep over a row: `columns` points, and a column before and behind them; coefficients `field` elements
-/// apart.
-template <class T, class Kernel>
-void sweep_row(const T* north, T* row, const T* south, std::size_t columns, const T* fields,
-               std::size_t field, const Kernel& kernel) {
-  for (std::size_t c = 1; c <= columns; ++c)
-    row[c] = kernel(north[c], row[c - 1], row[c], row[c + 1], south[c],
-                    point_coefficients<T>{fields + (c - 1), field});
-}
-
-/// One sweep over a tile: values from `from` to `to`, which may be the same; coefficients `field` elements
-/// apart; `south` and `east(row)`: the old values beyond its end.
-template <class T, class Kernel, class East>
-void sweep_tile(const grid_geometry& g, const tile_shape& t, const T* from, T* to, const T* fields,
-                std::size_t field, const T* south, East east, frontier<T>& f, const Kernel& kernel) {
-  const std::size_t stride = t.columns + 2, pitch = g.pitch(t);
-  T* const work = elements<T>(f.work);
-  T* const north = elements<T>(f.north) + 1 + t.column;
-  T* const west = elements<T>(f.west);
-  const bool rows = g.layout != layout::optimized;
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  std::copy_n(north, t.columns, work + 1);
-  std::copy_n(south, t.columns, work + (t.rows + 1) * stride + 1);
-  for (std::size_t r = 0; r < t.rows; ++r) {
-    T* const row = work + (r + 1) * stride;
-    row[0] = west[r];
-    row[t.columns + 1] = east(r);
-    if (rows)
-      std::copy_n(from + r * pitch, t.columns, row + 1);
-    else
-      for (std::size_t c = 0; c < t.columns; ++c) row[c + 1] = from[g.place(t, r, c)];
-  }
-  for (std::size_t r = 0; r < t.rows; ++r)
-    sweep_row(work + r * stride, work + (r + 1) * stride, work + (r + 2) * stride, t.columns,
-              fields + r * pitch, field, kernel);
-  if (f.changes != nullptr)
-    for (std::size_t r = 0; r < t.rows; ++r)
-      for (std::size_t c = 0; c < t.columns; ++c) {
-        const double change =
-            std::abs(double{work[(r + 1) * stride + c + 1]} - double{from[g.place(t, r, c)]});
-        f.changes->see(0, change <= std::numeric_limits<double>::max() ? change : infinity);
-      }
-  std::copy_n(work + t.rows * stride + 1, t.columns, north);
-  for (std::size_t r = 0; r < t.rows; ++r) {
-    const T* const row = work + (r + 1) * stride + 1;
-    west[r] = row[t.columns - 1];
-    if (rows)
-      std::copy_n(row, t.columns, to + r * pitch);
-    else
-      for (std::size_t c = 0; c < t.columns; ++c) to[g.place(t, r, c)] = row[c];
-  }
-}
 
 /// A pass of one sweep. The tiles are computed one after the other, in the order of their numbers. A tile
 /// needs the buffer of the next one, for the column beyond its end, or the row beyond it where tiles are
@@ -91,24 +18,23 @@ class tile_pass {
  public:
   /// Bytes of memory with so many buffers.
   static std::size_t bytes(const grid_geometry& g, std::size_t boundary_bytes, std::size_t buffers) {
-    return boundary_bytes + aligned((g.columns + 2) * sizeof(T)) + aligned(g.tile_rows * sizeof(T)) +
-           aligned((g.tile_rows + 2) * (g.tile_columns + 2) * sizeof(T)) +
+    return boundary_bytes + frontier<T>::bytes(g) +
            buffers * (g.values_bytes() + g.fields_bytes() + row_bytes_(g)) +
            aligned(g.tiles() * 3 * task_bytes_);
   }
 
   /// *Throws*: std::bad_alloc if the budget does not suffice.
   tile_pass(memory_budget& budget, grid_file<T, Fields>& grid, std::size_t buffers, const Kernel& kernel)
-      : grid_(grid), geometry_(grid.geometry()), kernel_(kernel), buffers_(buffers) {
+      : grid_(grid),
+        geometry_(grid.geometry()),
+        kernel_(kernel),
+        buffers_(buffers),
+        frontier_(budget, grid.geometry()) {
     for (buffer& b : buffers_) {
       b.values = aligned_buffer(budget, geometry_.values_bytes());
       b.fields = aligned_buffer(budget, geometry_.fields_bytes());
       if (row_bytes_(geometry_) != 0) b.south = aligned_buffer(budget, row_bytes_(geometry_));
     }
-    frontier_.north = aligned_buffer(budget, (geometry_.columns + 2) * sizeof(T));
-    frontier_.west = aligned_buffer(budget, geometry_.tile_rows * sizeof(T));
-    frontier_.work =
-        aligned_buffer(budget, (geometry_.tile_rows + 2) * (geometry_.tile_columns + 2) * sizeof(T));
   }
 
   /// Does one sweep. `one_transfer`: a transfer starts when all that were forked before have ended;
@@ -179,8 +105,8 @@ class tile_pass {
     const auto east = [&](std::size_t r) {
       return right ? grid_.east()[t.row + r] : elements<T>(next.values)[geometry_.place(beside, r, 0)];
     };
-    sweep_tile<T>(geometry_, t, elements<T>(b.values), elements<T>(b.values), elements<T>(b.fields),
-                  geometry_.field_pitch(t), south, east, frontier_, kernel_);
+    sweep_behind(geometry_, t, elements<T>(b.values), elements<T>(b.values), elements<T>(b.fields),
+                 geometry_.field_pitch(t), south, east, frontier_, kernel_);
   }
   void write_(std::size_t tile, token& when) {
     fork(
