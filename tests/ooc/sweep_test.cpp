@@ -344,6 +344,40 @@ TEST_CASE("sweeps end with the first one that changes no value by more than the 
         ooc::sweep(rt, g, 2, kernel_23{}, {.policy = policy, .disk = some_disk, .residual = 1e9}).converged);
 }
 
+TEST_CASE("a grid is converted from every layout to every other one, with its sweeps") {
+  const weft_test::scratch in(weft_test::medium::memory);
+  weft::runtime rt({.workers = 2});
+  constexpr std::size_t rows = 75, columns = 61;
+  const std::vector<double> expected = weft_test::plain_loops(rows, columns, 2);
+  const ooc::sweep_options options{.policy = ooc::policy::basic, .disk = some_disk};
+  for (const ooc::layout layout : layouts) {
+    weft_test::grid from(in / "from", {.rows = rows,
+                                       .columns = columns,
+                                       .layout = layout,
+                                       .tile_rows = 20,
+                                       .tile_columns = 9,
+                                       .overwrite = true});
+    fill(rt, from);
+    ooc::sweep(rt, from, 1, kernel_23{}, options);
+    for (const ooc::layout wanted : layouts) {
+      INFO(static_cast<int>(layout) << " to " << static_cast<int>(wanted));
+      weft_test::grid to(in / "to", {.rows = rows,
+                                     .columns = columns,
+                                     .layout = wanted,
+                                     .tile_rows = 32,
+                                     .tile_columns = 25,
+                                     .overwrite = true});
+      ooc::convert(rt, from, to);
+      CHECK(to.sweeps() == 1);
+      // The coefficients have come, too: another sweep needs them.
+      ooc::sweep(rt, to, 1, kernel_23{}, options);
+      CHECK(weft_test::holds(to, expected));
+    }
+  }
+  weft_test::grid from(in / "from"), other(in / "other", {.rows = rows, .columns = columns + 1});
+  CHECK_THROWS_AS(ooc::convert(rt, from, other), weft::error);
+}
+
 TEST_CASE("budgets that are too small are refused with the least one that suffices") {
   const weft_test::scratch in;
   weft::runtime rt({.workers = 2});

@@ -102,15 +102,27 @@ class grid_file {
   template <class F>
     requires std::is_invocable_r_v<T, const F&, std::size_t, std::size_t, int>
   void fill(runtime& rt, const F& f) {
+    begin_fill(f);
+    fill_tiles(rt, 0, geometry_.tiles(), f);
+    end_fill(0);
+  }
+  /// The same in parts: first the boundary, then tiles in any order, at last the end, with the number of
+  /// sweeps that the values have seen. Until then the file is not valid.
+  template <class F>
+  void begin_fill(const F& f) {
     if (header_.state != 0) set_state_(detail::grid_state::empty);
     fill_boundary_(f);
+  }
+  /// The tiles from `first` to before `end`.
+  template <class F>
+  void fill_tiles(runtime& rt, std::size_t first, std::size_t end, const F& f) {
     std::vector<buffers> pool(rt.workers() + 1);
     for (buffers& b : pool) {
       b.values = aligned_buffer(memory_, geometry_.values_bytes());
       b.fields = aligned_buffer(memory_, geometry_.fields_bytes());
     }
     rt.run([&] {
-      for (std::size_t t = 0; t < geometry_.tiles(); ++t) {
+      for (std::size_t t = first; t < end; ++t) {
         buffers& of = pool[t % pool.size()];
         fork({.name = "fill a tile"}, [this, t, &f](buffers& b) { fill_tile_(t, f, b); }, update(borrow(of)));
         fork(
@@ -125,8 +137,11 @@ class grid_file {
             read(borrow(of)));
       }
     });
+  }
+  /// All tiles have been filled.
+  void end_fill(std::uint64_t sweeps) {
     file_.get().sync_data();
-    header_.sweeps = 0;
+    header_.sweeps = sweeps;
     header_.version = 0;
     set_state_(detail::grid_state::filled);
   }
