@@ -5,7 +5,8 @@
 
 #include <weft/ooc/detail/tile_kernel.hpp>
 #include <weft/ooc/grid_file.hpp>
-#include <weft/orwl.hpp>
+#include <weft/orwl/definitions.hpp>
+#include <weft/orwl/overlay.hpp>
 
 #include <deque>
 #include <mutex>
