@@ -146,7 +146,6 @@ int main(int argc, char** argv) try {
   const double points = static_cast<double>(edge) * static_cast<double>(edge);
   std::printf("grid of %zu x %zu points, %.0f MB, memory %zu MiB, %u workers, engine %s\n", edge, edge,
               56e-6 * points, memory >> 20, rt.workers(), rows.queue().engine_name());
-  ooc::calibrate(directory);
 
   struct form {
     const char* name;
@@ -175,6 +174,7 @@ int main(int argc, char** argv) try {
     double peak = 0;
     for (int i = 0; i < pairs; ++i) {
       const double beside = twin(rt, rows);
+      ooc::calibrate(directory);  // just before, since the disk changes
       ::posix_fadvise(f.on.file().descriptor(), 0, 0, POSIX_FADV_DONTNEED);
       const device_bytes before = device_bytes::now();
       const ooc::report done =

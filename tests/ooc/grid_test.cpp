@@ -143,7 +143,7 @@ TEST_CASE("files that are no grid, or another one, are refused with the reason")
 TEST_CASE("calibration measures the disk and keeps what it has found") {
   const weft_test::scratch in;
   CHECK_FALSE(ooc::calibrated(in.path().string()).has_value());
-  const ooc::disk_speed s = ooc::calibrate(in.path().string(), 4 << 20);
+  const ooc::disk_speed s = ooc::calibrate(in.path().string(), 4 << 20, 0.01);
   CHECK(s.read_per_byte > 0);
   CHECK(s.write_per_byte > 0);
   CHECK(s.reading(1 << 20) > s.reading(4096));

@@ -55,33 +55,44 @@ inline std::pair<double, double> line_through(double small, double small_time, d
   return {std::max(small_time - small * per_byte, 0.0), per_byte};
 }
 
-/// Measures with the bytes [begin, end) of an open file; what lies in [scratch, scratch + end - begin) is
-/// overwritten.
-inline disk_speed measure_disk(io::file& f, std::uint64_t begin, std::uint64_t end, std::uint64_t scratch) {
+/// Measures with the bytes [begin, end) of an open file, for about so many seconds; what lies in [scratch,
+/// scratch + end - begin) is overwritten. Large transfers count by their mean, not their median: a disk that
+/// serves a burst fast and then pauses is as slow as both together.
+inline disk_speed measure_disk(io::file& f, std::uint64_t begin, std::uint64_t end, std::uint64_t scratch,
+                               double seconds) {
   const std::uint64_t room = end - begin;
   const std::size_t small = file_alignment;
   const std::size_t large =
       std::clamp<std::uint64_t>(room / 16 / small * small, small, std::uint64_t{1} << 20);
   memory_budget unlimited;
   const aligned_buffer memory(unlimited, large);
-  const auto time = [&](bool write, std::size_t size) {
-    const std::uint64_t places = std::max<std::uint64_t>(room / size, 1);
-    return median_time(16, [&](unsigned i) {
-      // Small ones are spread, so that none finds what another one has brought.
-      const std::uint64_t at =
-          (size == small ? i * std::max<std::uint64_t>(places / 16, 1) : i) % places * size;
-      if (write)
-        f.write_at(memory.data(), size, scratch + at);
-      else if (f.read_at(memory.data(), size, begin + at) < size)
-        io::fail(ENODATA, "read", f.path(), begin + at);
-    });
+  const auto transfer = [&](bool write, std::size_t size, std::uint64_t at) {
+    if (write)
+      f.write_at(memory.data(), size, scratch + at);
+    else if (f.read_at(memory.data(), size, begin + at) < size)
+      io::fail(ENODATA, "read", f.path(), begin + at);
   };
+  // Small ones are spread, so that none finds what another one has brought.
+  const auto small_time = [&](bool write) {
+    const std::uint64_t apart = std::max<std::uint64_t>(room / small / 16, 1) * small;
+    return median_time(16, [&](unsigned i) { transfer(write, small, i * apart % (room / small * small)); });
+  };
+  // Large ones as in a sweep over six fields: six reads, one write.
+  double time[2] = {}, count[2] = {};
+  const auto start = std::chrono::steady_clock::now();
+  for (unsigned i = 0;
+       i < 14 || std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < seconds;
+       ++i) {
+    const bool write = i % 7 == 6;
+    time[write] += median_time(1, [&](unsigned) { transfer(write, large, i % (room / large) * large); });
+    count[write] += 1;
+  }
   disk_speed s;
   const auto s_size = static_cast<double>(small), l_size = static_cast<double>(large);
   std::tie(s.read_latency, s.read_per_byte) =
-      line_through(s_size, time(false, small), l_size, time(false, large));
+      line_through(s_size, small_time(false), l_size, time[0] / count[0]);
   std::tie(s.write_latency, s.write_per_byte) =
-      line_through(s_size, time(true, small), l_size, time(true, large));
+      line_through(s_size, small_time(true), l_size, time[1] / count[1]);
   return s;
 }
 
@@ -100,11 +111,11 @@ inline std::optional<disk_speed> calibrated(const std::string& directory) {
   return s;
 }
 
-/// Measures the disk that the directory lies on, with a file of `bytes` bytes there that is removed again,
-/// and keeps the result in a small text file "weft-disk-speed" in the directory.
-/// *Throws*: std::system_error, std::bad_alloc.
-/// *Suspends*: no, but the thread waits for the disk: a second for 64 MiB on a slow one.
-inline disk_speed calibrate(const std::string& directory, std::size_t bytes = std::size_t{64} << 20) {
+/// Measures the disk that the directory lies on for about `seconds`, with a file of `bytes` bytes there that
+/// is removed again, and keeps the result in a small text file "weft-disk-speed" in the directory. *Throws*:
+/// std::system_error, std::bad_alloc. *Suspends*: no, but the thread waits for the disk.
+inline disk_speed calibrate(const std::string& directory, std::size_t bytes = std::size_t{64} << 20,
+                            double seconds = 1) {
   const std::string path = directory + "/weft-disk-speed-" + std::to_string(::getpid());
   detail::direct_file f(io::file::create(path, false), true);
   struct remove {
@@ -117,7 +128,7 @@ inline disk_speed calibrate(const std::string& directory, std::size_t bytes = st
   f.get().write_at(zeros.data(), half, 0);  // blocks that were never written are not read from the device
   f.get().write_at(zeros.data(), half, half);
   f.get().sync_data();
-  const disk_speed s = detail::measure_disk(f.get(), 0, half, half);
+  const disk_speed s = detail::measure_disk(f.get(), 0, half, half, seconds);
   const std::string kept = detail::speed_path(directory), fresh = path + ".new";
   std::ofstream to(fresh);
   to.precision(6);

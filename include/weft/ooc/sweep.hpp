@@ -37,7 +37,7 @@ disk_speed speed_of_disk(grid_file<T, Fields>& grid) {
     const std::uint64_t valid = grid.version() == 0 ? first.offset : other.offset;
     const std::uint64_t invalid = grid.version() == 0 ? other.offset : first.offset;
     try {
-      at->second = measure_disk(grid.file(), valid, valid + all, invalid);
+      at->second = measure_disk(grid.file(), valid, valid + all, invalid, 0.02);
     } catch (...) {
       known.erase(at);
       throw;
