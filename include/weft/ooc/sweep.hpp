@@ -160,7 +160,7 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
       overlaid pass(memory, grid, turns, kernel);
       const std::size_t most = options.chained == 0 ? sweeps : options.chained;
       until_done(options.residual ? 1 : most,
-                 [&](std::size_t now, changes c) { pass.run(rt, now, options.stop, c); });
+                 [&](std::size_t now, changes c) { pass.run(rt, now, options.stop, c, options.times); });
       break;
     }
     case policy::in_core: {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <stop_token>
 
@@ -50,6 +51,8 @@ struct sweep_options {
   std::optional<disk_speed> disk = {};  ///< for the prediction; nothing: measured, once for each device
   /// Stop after the first sweep that changes no value by more than this; nothing: all sweeps are done.
   std::optional<double> residual = {};
+  /// Where the turns of the policy overlay are written, of the last pass, as overlay::write_times does.
+  std::ostream* times = nullptr;
   std::stop_token stop = {};  ///< stops the sweeps; the last finished pass counts
 };
 

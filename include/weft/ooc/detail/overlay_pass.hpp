@@ -10,6 +10,7 @@
 
 #include <deque>
 #include <mutex>
+#include <ostream>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::ooc::detail {
@@ -123,8 +124,10 @@ class overlay_pass {
     }
   }
 
-  /// Does so many sweeps. `changes`: as sweep_tile; only for one sweep. *Throws*: as overlay::run.
-  void run(runtime& rt, std::size_t sweeps, std::stop_token stop, const largest_changes* changes) {
+  /// Does so many sweeps. `changes`: as sweep_tile; only for one sweep. `times`: where the
+  /// turns are written, or null. *Throws*: as overlay::run.
+  void run(runtime& rt, std::size_t sweeps, std::stop_token stop, const largest_changes* changes,
+           std::ostream* times) {
     std::deque<orwl::location<token>> tiles(geometry_.tiles());
     orwl::overlay overlay;
     const std::size_t across = geometry_.tiles_across();
@@ -150,7 +153,9 @@ class overlay_pass {
       north ? with_west(orwl::read(tiles[i - across])) : with_west();
     }
     overlay.schedule();
+    overlay.record(times != nullptr);
     overlay.run(rt, sweeps, {.stop = std::move(stop)});
+    if (times != nullptr) overlay.write_times(*times);
   }
 
  private:
