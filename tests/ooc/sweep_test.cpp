@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 // Sweeps over grid files: every policy and layout gives the bits of the plain loops, within the budget; what
 // is refused, what fails, what is cancelled or killed.
+#include "fault/waiting.hpp"
 #include "ooc/faulty_engine.hpp"
 #include "ooc/grids.hpp"
 #include "support/catch.hpp"
 #include "support/environment.hpp"
 #include "support/scratch.hpp"
+#include "wavefront/official.hpp"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -121,6 +123,34 @@ TEST_CASE("chained sweeps read and write the grid once") {
   ::close(descriptor);
   ooc::sweep(rt, other, sweeps, kernel_23{}, {.memory = 10 << 20, .policy = ooc::policy::chained});
   CHECK_FALSE(weft_test::holds(other, weft_test::plain_loops(rows, columns, sweeps)));
+}
+
+TEST_CASE("the published sums of Livermore kernel 23, with every policy") {
+  const weft_test::scratch in(weft_test::medium::memory);
+  weft::runtime rt({.workers = 2});
+  for (const weft_test::official_sum& o : weft_test::official_sums) {
+    const lk23::grid data = weft_test::official(o.n);
+    for (const ooc::policy policy : policies) {
+      const bool one_pass = policy == ooc::policy::chained || policy == ooc::policy::overlay;
+      if (o.sweeps > 100 && (!one_pass || weft_test::sanitized)) continue;
+      weft_test::grid g(in / "grid",
+                        {.rows = 5, .columns = static_cast<std::size_t>(o.n - 1), .overwrite = true});
+      g.fill(rt, [&data](std::size_t r, std::size_t c, int field) {
+        const std::vector<double>* const of[] = {&data.za, &data.zb, &data.zv, &data.zu, &data.zr, &data.zz};
+        return (*of[field])[data.at(static_cast<long>(r), static_cast<long>(c))];
+      });
+      ooc::sweep(rt, g, static_cast<std::size_t>(o.sweeps), kernel_23{},
+                 {.policy = policy, .disk = some_disk});
+      lk23::grid result = data;
+      std::vector<double> row(g.columns() + 2);
+      for (std::size_t r = 0; r < 7; ++r) {
+        g.read_row(r, row);
+        std::copy(row.begin(), row.end(), result.za.begin() + static_cast<std::ptrdiff_t>(r * row.size()));
+      }
+      INFO(ooc::name_of(policy) << ", n " << o.n << ", sweeps " << o.sweeps);
+      CHECK(weft_test::checksum(result, o.n) == Approx(o.sum).epsilon(2e-16));
+    }
+  }
 }
 
 TEST_CASE("a grid of floats without coefficients") {

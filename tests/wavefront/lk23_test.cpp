@@ -4,55 +4,17 @@
 #include "lk23/forms.hpp"
 #include "support/environment.hpp"
 #include "support/random.hpp"
+#include "wavefront/official.hpp"
 
 #include <cstring>
 #include <string>
 #include <vector>
 
 using lk23::grid;
+using weft_test::checksum;
+using weft_test::official;
 
 namespace {
-
-constexpr long official_width = 101;
-
-/// The data of the Livermore loops: one sequence of numbers through the common block, in which the arrays of
-/// this kernel follow each other. `n`: the loop's span; the inner points are rows 1 to 5 and columns 1 to n
-/// - 1.
-grid official(long n) {
-  constexpr std::size_t skipped = 12'451, length = 7 * official_width;
-  std::vector<double> all(skipped + 9 * length);
-  double fuzz = 0.0012345;
-  const double fizz = 1.1 * fuzz;
-  double buzz = 1.0 + fuzz;
-  for (double& v : all) {
-    buzz = (1.0 - fuzz) * buzz + fuzz;
-    fuzz = -fuzz;
-    v = (buzz - fizz) * 0.1;
-  }
-  grid g(5, n - 1);
-  enum { za, zp, zq, zr, zm, zb, zu, zv, zz };
-  const auto copy = [&](int which, std::vector<double>& to) {
-    for (long j = 0; j < 7; ++j)
-      for (long k = 0; k <= n; ++k)
-        to[g.at(j, k)] = all[skipped + static_cast<std::size_t>(which) * length +
-                             static_cast<std::size_t>(official_width * j + k)];
-  };
-  copy(za, g.za), copy(zr, g.zr), copy(zb, g.zb), copy(zu, g.zu), copy(zv, g.zv), copy(zz, g.zz);
-  return g;
-}
-
-/// The official checksum: the first 7 n elements of za, each times its number from 1. `start` holds what lies
-/// beside the loop's span.
-double checksum(const grid& g, long n) {
-  const grid whole = official(100);  // the columns that a short span does not reach
-  double sum = 0;
-  for (long i = 0; i < 7 * n; ++i) {
-    const long j = i / official_width, k = i % official_width;
-    const double v = k <= n ? g.za[g.at(j, k)] : whole.za[whole.at(j, k)];
-    sum += v * static_cast<double>(i + 1);
-  }
-  return sum;
-}
 
 bool same(const grid& a, const grid& b) {
   return std::memcmp(a.za.data(), b.za.data(), a.za.size() * sizeof(double)) == 0;
@@ -114,15 +76,8 @@ void red_black(grid& g, long sweeps) {
 }  // namespace
 
 TEST_CASE("the official sums, in every form") {
-  struct row {
-    long n, sweeps;
-    double sum;
-  };
-  const row rows[] = {{100, 1, 2.580017798601405e+04},    {100, 2, 2.692135240066715e+04},
-                      {100, 10, 3.228104575530876e+04},   {100, 100, 3.549894609774404e+04},
-                      {100, 1600, 3.549900501563623e+04}, {14, 11'200, 4.850340602749970e+02}};
   weft::runtime rt({.workers = 2});
-  for (const row& r : rows) {
+  for (const weft_test::official_sum& r : weft_test::official_sums) {
     INFO("n " << r.n << ", sweeps " << r.sweeps);
     grid plain = official(r.n);
     lk23::plain(plain, r.sweeps);

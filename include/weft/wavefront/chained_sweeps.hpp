@@ -106,7 +106,7 @@ class chained_sweeps {
     const long x0 = lanes + 1 + static_cast<long>(column) * positions_, x1 = x0 + positions_;
     // Pairs of diagonals and pairs of sweeps: four chains of dependent operations, interleaved.
     for (long d = d0; d < d1; d += 2)
-      for (long k = 0; k < sweeps_; k += 2)
+      for (long k = std::max(0L, d - strips_) & ~1L; k < std::min(sweeps_, d + 1); k += 2)
         block(d, std::min(d + 2, d1), k, std::min(k + 2, sweeps_), x0, x1);
   }
 

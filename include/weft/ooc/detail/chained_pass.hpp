@@ -38,8 +38,9 @@ chained_plan plan_chained(const grid_geometry& g, std::size_t boundary_bytes, un
   p.tile_lines = tile_lines;
   p.unit_strips = (std::min(tile_lines * g.tile_rows, g.rows) + Lanes - 1) / Lanes;
   p.units = 3 + (sweeps - 1) / p.unit_strips + std::clamp(workers, 1u, 3u);
-  const std::size_t across = g.tiles_across(),
-                    steps = (g.tiles_down() + tile_lines - 1) / tile_lines + sweeps;
+  const std::size_t across = g.tiles_across(), all = (g.tiles_down() + tile_lines - 1) / tile_lines;
+  p.units = std::min(p.units, all);  // more would never be used
+  const std::size_t steps = all + sweeps / p.unit_strips + 1;
   const std::size_t values = aligned(tile_lines * across * g.values_bytes());
   p.bytes = skewed_window<T, Fields, Lanes>::bytes(g, p.unit_strips, p.units) + boundary_bytes +
             p.staged * (values + aligned(tile_lines * across * g.fields_bytes())) + p.staged * values +
@@ -87,7 +88,7 @@ class chained_pass {
         kernel_(kernel),
         window_(budget, grid, plan.unit_strips, plan.units),
         slots_(plan.units),
-        groups_(plan.units),
+        groups_(plan.units + 4),
         incoming_(plan.staged),
         outgoing_(plan.staged) {
     const std::size_t tiles = plan.tile_lines * geometry_.tiles_across();
@@ -174,7 +175,7 @@ class chained_pass {
     auto [first, end] = chain.columns_of(group);
     if (group != 0) first = std::min(first, end_before_ - 1);  // a column of both groups orders them
     end_before_ = end;
-    token& self = groups_[group % plan_.units];
+    token& self = groups_[group % groups_.size()];
     for (std::size_t c = first, next; c < end; c = next) {
       next = std::min((c / width_ + 1) * width_, end);
       const auto work = [&chain, group, c, next](token&, token&, const token&, const token&) {
@@ -196,7 +197,7 @@ class chained_pass {
             window_.store(t, s.values.data() + i * geometry_.values_bytes());
           });
         },
-        update(borrow(slots_[unit % plan_.units])), read(borrow(groups_[after_group % plan_.units])),
+        update(borrow(slots_[unit % plan_.units])), read(borrow(groups_[after_group % groups_.size()])),
         update(borrow(to)));
     fork(
         {.name = "write strips", .priority = 2, .event = true},
