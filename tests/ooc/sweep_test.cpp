@@ -250,7 +250,7 @@ TEST_CASE("who is killed leaves the values of the last finished pass") {
   for (std::size_t k = 0; k <= sweeps; ++k) expected.push_back(weft_test::plain_loops(rows, columns, k));
   weft_test::random random(weft_test::seed());
   std::size_t unfinished = 0;
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 50; ++round) {
     {
       weft::runtime rt({.workers = 1});
       weft_test::grid g(in / "grid", {.rows = rows, .columns = columns, .overwrite = true});
