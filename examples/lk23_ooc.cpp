@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -86,7 +87,8 @@ int main(int argc, char** argv) try {
   grid.fill(rt, value);
   const double megabytes = 48e-6 * static_cast<double>(edge) * static_cast<double>(edge);
   std::printf("grid of %zu x %zu points, %.0f MB, memory %zu MiB\n", edge, edge, megabytes, memory >> 20);
-  const ooc::report done = ooc::sweep(rt, grid, sweeps, kernel_23{}, {.memory = memory, .policy = policy});
+  const ooc::report done =
+      ooc::sweep(rt, grid, sweeps, kernel_23{}, {.memory = memory, .policy = policy, .progress = &std::cerr});
   const double seconds = done.elapsed.count();
   std::printf("policy %s, engine %s, %zu sweeps in %zu passes, peak memory %.1f MiB\n",
               ooc::name_of(done.policy), done.engine, done.sweeps, done.passes,

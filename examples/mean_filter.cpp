@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // The kernel of "Overlapping computations and communications with I/O in wavefront algorithms" (Caron,
-// Desprez, Suter 2004) on data larger than the memory it may use: each point becomes the mean of itself and
-// its four neighbours, in place; with one pass for each sweep as in the paper, and with all sweeps in one
-// pass. usage: mean_filter [edge] [sweeps] [MiB of memory] [directory]
+// Desprez, Suter 2004) on data larger than the memory it may use: each point becomes the mean of the nine
+// points of the square around it, in place; with one pass for each sweep as in the paper, and with all sweeps
+// in one pass. usage: mean_filter [edge] [sweeps] [MiB of memory] [directory]
 #include <weft/ooc.hpp>
 #include <weft/weft.hpp>
 
@@ -17,9 +17,12 @@ namespace ooc = weft::ooc;
 namespace {
 
 struct mean {
-  template <class V, class C>
-  V operator()(V north, V west, V centre, V east, V south, const C&) const {
-    return 0.2 * (north + west + centre + east + south);
+  static constexpr ooc::reach reach = {.north = 1, .west = 1, .east = 1, .south = 1};
+  template <class At, class C>
+  double operator()(const At& at, const C&) const {
+    return (at(-1, -1) + at(-1, 0) + at(-1, 1) + at(0, -1) + at(0, 0) + at(0, 1) + at(1, -1) + at(1, 0) +
+            at(1, 1)) /
+           9;
   }
 };
 

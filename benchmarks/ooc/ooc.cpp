@@ -6,9 +6,12 @@
 #include <weft/weft.hpp>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -52,6 +55,20 @@ struct device_bytes {
     return d;
   }
 };
+
+/// The share of a file that lies in the page cache.
+double cached_share(const weft::io::file& f) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t size = f.size();
+  void* const at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, f.descriptor(), 0);
+  if (at == MAP_FAILED) weft::io::fail(errno, "map", f.path());
+  std::vector<unsigned char> there((size + page - 1) / page);
+  const int failed = ::mincore(at, size, there.data());
+  ::munmap(at, size);
+  if (failed != 0) weft::io::fail(errno, "look at", f.path());
+  const auto cached = std::count_if(there.begin(), there.end(), [](unsigned char c) { return c & 1; });
+  return static_cast<double>(cached) / static_cast<double>(there.size());
+}
 
 /// The transfers of a pass of the policy chained, without computing. *Returns*: seconds.
 double twin(weft::runtime& rt, grid& g) {
@@ -160,21 +177,24 @@ int main(int argc, char** argv) try {
                         {"basic, 1 sweep", rows, ooc::policy::basic, 1},
                         {"three_buffers, 1 sweep", rows, ooc::policy::three_buffers, 1},
                         {"three_buffers, 4 sweeps", rows, ooc::policy::three_buffers, 4},
+                        {"three_buffers, 8 sweeps", rows, ooc::policy::three_buffers, 8},
+                        {"three_buffers, 16 sweeps", rows, ooc::policy::three_buffers, 16},
                         {"pool, 1 sweep", rows, ooc::policy::pool, 1},
                         {"overlay, 4 sweeps", blocks, ooc::policy::overlay, 4},
                         {"in_core, 1 sweep", rows, ooc::policy::in_core, 1}};
-  std::printf("%-24s %9s %9s %10s %10s %9s %9s\n", "form", "seconds", "/ twin", "predicted", "/ 48 n^2",
-              "/ 8 n^2", "memory");
+  std::printf("%-24s %9s %9s %10s %10s %9s %9s %9s\n", "form", "seconds", "/ twin", "predicted", "/ 48 n^2",
+              "/ 8 n^2", "cached", "memory");
   for (const form& f : forms) {
     if (!correct(rt, directory, f.policy)) {
       std::printf("%-24s WRONG\n", f.name);
       return 1;
     }
     std::vector<double> seconds, ratios, predicted, read, written;
-    double peak = 0;
+    double peak = 0, cached = 0;
     for (int i = 0; i < pairs; ++i) {
       const double beside = twin(rt, rows);
-      ooc::calibrate(directory);  // just before, since the disk changes
+      // Just before, since the disk changes; as large as the grid, since a disk may have a cache of its own.
+      ooc::calibrate(directory, rows.geometry().file_bytes(), 1.5);
       ::posix_fadvise(f.on.file().descriptor(), 0, 0, POSIX_FADV_DONTNEED);
       const device_bytes before = device_bytes::now();
       const ooc::report done =
@@ -185,10 +205,11 @@ int main(int argc, char** argv) try {
       predicted.push_back(done.predicted.count() / done.elapsed.count());
       read.push_back((after.read - before.read) / (48 * points));
       written.push_back((after.written - before.written) / (8 * points));
+      cached = std::max(cached, cached_share(f.on.file()));
       peak = std::max(peak, static_cast<double>(done.peak_memory));
     }
-    std::printf("%-24s %9.3f %9.2f %10.2f %10.3f %9.3f %5.1f MiB\n", f.name, median(seconds), median(ratios),
-                median(predicted), median(read), median(written), peak / (1 << 20));
+    std::printf("%-24s %9.3f %9.2f %10.2f %10.3f %9.3f %9.4f %5.1f MiB\n", f.name, median(seconds),
+                median(ratios), median(predicted), median(read), median(written), cached, peak / (1 << 20));
     std::fflush(stdout);
   }
   rusage used{};
@@ -199,6 +220,7 @@ int main(int argc, char** argv) try {
               pairs);
   rows.remove();
   blocks.remove();
+  ::unlink((directory + "/weft-calibration").c_str());
 } catch (const std::exception& e) {
   std::fprintf(stderr, "%s\n", e.what());
   return 1;

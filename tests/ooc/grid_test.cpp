@@ -4,7 +4,12 @@
 #include "support/catch.hpp"
 #include "support/scratch.hpp"
 
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <array>
+#include <csignal>
 #include <set>
 
 namespace ooc = weft::ooc;
@@ -25,6 +30,46 @@ std::string refusal(const std::string& path) {
 }
 
 }  // namespace
+
+TEST_CASE("where the page cache cannot be bypassed it is used, and that is said once") {
+  // No file of /proc takes O_DIRECT. This test comes first, since it is said once in a process.
+  const weft_test::scratch in(weft_test::medium::memory);
+  const int standard = ::dup(STDERR_FILENO);
+  const int caught = ::open((in / "caught").c_str(), O_RDWR | O_CREAT, 0600);
+  REQUIRE(standard >= 0);
+  REQUIRE(caught >= 0);
+  REQUIRE(::dup2(caught, STDERR_FILENO) >= 0);
+  bool direct = false;
+  for (int i = 0; i < 2; ++i)
+    direct |= ooc::detail::direct_file(weft::io::file::open_write("/proc/self/comm"), true).direct();
+  REQUIRE(::dup2(standard, STDERR_FILENO) >= 0);
+  ::close(standard);
+  ::close(caught);
+  CHECK_FALSE(direct);
+  CHECK(weft_test::slurp(in / "caught") ==
+        "weft: '/proc/self/comm' cannot be read and written directly; the page cache is used\n");
+}
+
+TEST_CASE("a file that the file system does not take is a system error, and no grid") {
+  const weft_test::scratch in(weft_test::medium::memory);
+  weft::runtime rt({.workers = 2});
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit small{64 << 10, before.rlim_max};
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  int code = 0;
+  try {
+    weft_test::grid g(in / "grid", {.rows = 300, .columns = 300});
+    g.fill(rt, value_at);
+  } catch (const std::system_error& e) {
+    code = e.code().value();
+  }
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+  std::signal(SIGXFSZ, handler);
+  CHECK(code == EFBIG);
+  CHECK_FALSE(refusal(in / "grid").empty());
+}
 
 TEST_CASE("what was filled in is read again, in every layout, also through the page cache") {
   const weft_test::scratch in;
@@ -143,15 +188,32 @@ TEST_CASE("files that are no grid, or another one, are refused with the reason")
 TEST_CASE("calibration measures the disk and keeps what it has found") {
   const weft_test::scratch in;
   CHECK_FALSE(ooc::calibrated(in.path().string()).has_value());
-  const ooc::disk_speed s = ooc::calibrate(in.path().string(), 4 << 20, 0.01);
-  CHECK(s.read_per_byte > 0);
-  CHECK(s.write_per_byte > 0);
-  CHECK(s.reading(1 << 20) > s.reading(4096));
-  const auto kept = ooc::calibrated(in.path().string());
+  const auto mean = [](auto n, auto w, auto c, auto e, auto s, const auto&) {
+    return 0.2 * (n + w + c + e + s);
+  };
+  const std::string directory = in.path().string();
+  CHECK_THROWS_AS((ooc::calibrate_kernel<double, 0>(directory, "mean", mean)), weft::error);
+  const ooc::calibration c = ooc::calibrate(directory, 4 << 20, 0.01);
+  const ooc::kernel_speed k = ooc::calibrate_kernel<double, 0>(directory, "mean", mean);
+  CHECK(k.plain > 0);
+  CHECK(k.chained > 0);
+  for (const unsigned depth : {1u, 3u, 100u}) {
+    const ooc::disk_speed s = c.speed(true, depth);
+    CHECK(s.read_per_byte > 0);
+    CHECK(s.write_per_byte > 0);
+    CHECK(s.reading(1 << 20) > s.reading(4096));
+  }
+  for (const ooc::disk_sample& s : c.disk) CHECK(s.seconds > 0);
+  CHECK(std::ranges::any_of(c.disk, [](const auto& s) { return !s.direct; }));
+  CHECK(ooc::calibrate(directory, 4 << 20, 0.01).kernels.contains("mean"));
+  const auto kept = ooc::calibrated(directory);
   REQUIRE(kept.has_value());
-  CHECK(std::abs(kept->read_per_byte / s.read_per_byte - 1) < 1e-4);
-  CHECK(std::abs(kept->write_latency - s.write_latency) <= 1e-4 * s.write_latency);
-  weft_test::spill(in / "weft-disk-speed", "something else");
-  CHECK_FALSE(ooc::calibrated(in.path().string()).has_value());
+  CHECK(kept->disk.size() == c.disk.size());
+  CHECK(std::abs(kept->kernels.at("mean").chained / k.chained - 1) < 1e-4);
+  for (const char* const other : {"something else", "weft-calibration-1\ndisk direct reads 4096 1 0.1\n",
+                                  "weft-calibration-1\nkernel k 1\n"}) {
+    weft_test::spill(in / "weft-calibration", other);
+    CHECK_FALSE(ooc::calibrated(directory).has_value());
+  }
   CHECK_THROWS_AS(ooc::calibrate(in / "missing", 1 << 20), std::system_error);
 }

@@ -7,10 +7,16 @@
 #include <weft/ooc.hpp>
 #include <weft/weft.hpp>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace weft_test {
@@ -80,6 +86,18 @@ inline bool holds(grid& g, const std::vector<double>& expected) {
     if (std::memcmp(row.data(), &expected[r * stride], stride * sizeof(double)) != 0) return false;
   }
   return true;
+}
+
+/// Pages of a file that lie in the page cache. *Throws*: std::system_error.
+inline std::size_t cached_pages(const weft::io::file& f) {
+  const std::size_t size = f.size(), page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* const at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, f.descriptor(), 0);
+  if (at == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
+  std::vector<unsigned char> there((size + page - 1) / page);
+  const int failed = ::mincore(at, size, there.data());
+  ::munmap(at, size);
+  if (failed != 0) throw std::system_error(errno, std::generic_category(), "mincore");
+  return static_cast<std::size_t>(std::count_if(there.begin(), there.end(), [](auto c) { return c & 1; }));
 }
 
 }  // namespace weft_test

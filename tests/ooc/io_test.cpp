@@ -166,6 +166,26 @@ TEST_CASE("a failure names operation, path and offset, and the first in referenc
   });
 }
 
+TEST_CASE("a full device is a failure of the task that writes") {
+  on_each_engine([&](const ooc::io_options& options) {
+    ooc::memory_budget memory;
+    block b{ooc::aligned_buffer(memory, 2 * page)};
+    const weft::io::file full = weft::io::file::open_write("/dev/full");
+    ooc::io_queue queue(options);
+    weft::runtime rt({.workers = 2});
+    try {
+      rt.run([&] {
+        weft::fork({.event = true},
+                   [&] { queue.write(full, page, b.memory.data(), 2 * page, weft::this_task::hold()); });
+      });
+      FAIL("the device was not full");
+    } catch (const std::system_error& e) {
+      CHECK(e.code().value() == ENOSPC);
+      CHECK(std::string(e.what()).find("'/dev/full' at offset 4096") != std::string::npos);
+    }
+  });
+}
+
 TEST_CASE("io_uring is refused with a reason where it is not there, and threads serve") {
   if (ooc::uring_factory == nullptr) {
     CHECK_THROWS_AS(ooc::io_queue({.engine = ooc::engine::io_uring}), weft::error);

@@ -18,6 +18,8 @@
 #include <cmath>
 #include <csignal>
 #include <memory>
+#include <regex>
+#include <sstream>
 
 namespace ooc = weft::ooc;
 using weft_test::kernel_23;
@@ -104,6 +106,7 @@ TEST_CASE("chained sweeps read and write the grid once") {
   CHECK(done.passes == 1);
   CHECK(100 * done.bytes_read <= 105 * 48 * rows * columns);
   CHECK(100 * done.bytes_written <= 105 * 8 * rows * columns);
+  if (g.direct()) CHECK(weft_test::cached_pages(g.file()) <= 16);  // of thousands: nothing came from there
   CHECK(weft_test::holds(g, weft_test::plain_loops(rows, columns, sweeps)));
   // Controls: another order, and another coefficient, give other bits.
   CHECK_FALSE(weft_test::holds(g, weft_test::plain_loops(rows, columns, sweeps, weft_test::order::jacobi)));
@@ -169,6 +172,26 @@ TEST_CASE("the published sums of Livermore kernel 23, with every policy") {
       CHECK(weft_test::checksum(result, o.n) == Approx(o.sum).epsilon(2e-16));
     }
   }
+}
+
+TEST_CASE("long sweeps write a line about their state") {
+  const weft_test::scratch in(weft_test::medium::memory);
+  weft::runtime rt({.workers = 2});
+  weft_test::grid g(in / "grid", {.rows = 400, .columns = 400});
+  fill(rt, g);
+  std::ostringstream lines;
+  ooc::sweep(rt, g, 30, kernel_23{},
+             {.policy = ooc::policy::three_buffers,
+              .disk = some_disk,
+              .progress = &lines,
+              .progress_every = std::chrono::milliseconds(1)});
+  INFO(lines.str());
+  CHECK(std::regex_search(lines.str(),
+                          std::regex("weft: sweeps: [0-9]+ % done, [0-9]+ s, [0-9]+ MB/s, [0-9]+ s left\n")));
+  CHECK(lines.str().find("weft: sweeps: 101") == std::string::npos);
+  std::ostringstream none;
+  ooc::sweep(rt, g, 1, kernel_23{}, {.disk = some_disk, .progress = &none});
+  CHECK(none.str().empty());
 }
 
 TEST_CASE("a grid of floats without coefficients") {

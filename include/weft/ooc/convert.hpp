@@ -15,15 +15,16 @@ void convert(runtime& rt, grid_file<T, Fields>& from, grid_file<T, Fields>& to) 
   from.check_valid();
   const grid_geometry& g = from.geometry();
   const grid_geometry& n = to.geometry();
-  if (n.rows != g.rows || n.columns != g.columns)
-    throw error("weft: a grid of " + std::to_string(g.rows) + " x " + std::to_string(g.columns) +
-                " points is converted to one of " + std::to_string(n.rows) + " x " +
-                std::to_string(n.columns));
+  if (n.rows != g.rows || n.columns != g.columns || n.border != g.border) {
+    const auto shape = [](const grid_geometry& of) {
+      return std::to_string(of.rows) + " x " + std::to_string(of.columns) + " points and a border of " +
+             std::to_string(of.border);
+    };
+    throw error("weft: a grid of " + shape(g) + " is converted to one of " + shape(n));
+  }
+  const std::size_t border = g.border;
   to.begin_fill([&](std::size_t r, std::size_t c, int) {
-    return r == 0            ? from.north()[c]
-           : r == g.rows + 1 ? from.south()[c]
-           : c == 0          ? from.west()[r - 1]
-                             : from.east()[r - 1];
+    return r < border || r >= g.rows + border ? from.border_row(r)[c] : from.border_column(c)[r - border];
   });
 
   struct tile {
@@ -34,10 +35,10 @@ void convert(runtime& rt, grid_file<T, Fields>& from, grid_file<T, Fields>& to) 
   std::size_t first = 0;
   const std::size_t across = g.tiles_across();
   const auto element = [&](std::size_t r, std::size_t c, int field) {
-    const std::size_t number = (r - 1) / g.tile_rows * across + (c - 1) / g.tile_columns;
+    const std::size_t number = (r - border) / g.tile_rows * across + (c - border) / g.tile_columns;
     const tile_shape t = g.tile(number);
     const tile& in = held[number - first];
-    const std::size_t row = r - 1 - t.row, column = c - 1 - t.column;
+    const std::size_t row = r - border - t.row, column = c - border - t.column;
     return field == 0 ? elements<T>(in.values)[g.place(t, row, column)]
                       : elements<T>(in.fields)[static_cast<std::size_t>(field - 1) * g.field_pitch(t) +
                                                row * g.pitch(t) + column];

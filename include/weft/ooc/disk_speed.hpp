@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
-// How fast a disk is: latency and transfer time of reads and writes, measured and kept in a file.
+// How fast a disk is: the time of transfers, by kind, size and how many there are at once.
 #pragma once
 
 #include <weft/io/file.hpp>
 #include <weft/ooc/aligned_buffer.hpp>
-#include <weft/ooc/detail/direct_file.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
-#include <cstdio>
-#include <fstream>
+#include <exception>
 #include <functional>
-#include <optional>
-#include <string>
+#include <mutex>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -33,14 +32,30 @@ struct disk_speed {
   double writing(double bytes) const noexcept { return write_latency + bytes * write_per_byte; }
 };
 
+/// What a disk is measured with.
+enum class traffic {
+  reads,   ///< only reads
+  writes,  ///< only writes
+  mixed    ///< six reads, then a write, as in a sweep over five coefficients
+};
+
+/// One measurement.
+struct disk_sample {
+  bool direct;       ///< past the page cache; otherwise buffered, with nothing of it in the page cache
+  traffic kind;      ///< of the transfers
+  std::size_t size;  ///< of each, bytes
+  unsigned depth;    ///< how many at once
+  double seconds;    ///< from one to the next
+};
+
 namespace detail {
 
-/// The median of the times of some calls, which get their number, seconds.
-inline double median_time(unsigned calls, const std::function<void(unsigned)>& call) {
+/// The median of the times of some calls, seconds.
+inline double median_time(unsigned calls, const std::function<void()>& call) {
   std::vector<double> times;
   for (unsigned i = 0; i < calls; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    call(i);
+    call();
     times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   std::nth_element(times.begin(), times.begin() + calls / 2, times.end());
@@ -55,92 +70,96 @@ inline std::pair<double, double> line_through(double small, double small_time, d
   return {std::max(small_time - small * per_byte, 0.0), per_byte};
 }
 
-/// Measures with the bytes [begin, end) of an open file, for about so many seconds; what lies in [scratch,
-/// scratch + end - begin) is overwritten. Large transfers count by their mean, not their median: a disk that
-/// serves a burst fast and then pauses is as slow as both together.
-inline disk_speed measure_disk(io::file& f, std::uint64_t begin, std::uint64_t end, std::uint64_t scratch,
-                               double seconds) {
-  const std::uint64_t room = end - begin;
+/// Where transfers are measured: reads in [begin, begin + bytes), writes in [scratch, scratch + bytes).
+struct measured_file {
+  io::file& file;
+  bool direct;
+  std::uint64_t begin, scratch, bytes;
+};
+
+/// Transfers, from `depth` threads, for so many seconds, and at least eight. Their mean counts, not their
+/// median: a disk that serves a burst fast and then pauses is as slow as both together. *Throws*:
+/// std::system_error, std::bad_alloc.
+inline disk_sample measure_transfers(const measured_file& in, traffic kind, std::size_t size, unsigned depth,
+                                     double seconds) {
+  using clock = std::chrono::steady_clock;
+  const std::uint64_t places = in.bytes / size;
+  // Small ones are spread, so that none finds what another one has brought.
+  const std::uint64_t apart = size <= 4 * file_alignment ? std::max<std::uint64_t>(places / 64, 1) + 1 : 1;
+  if (!in.direct) {
+    in.file.sync_data();
+    ::posix_fadvise(in.file.descriptor(), 0, 0, POSIX_FADV_DONTNEED);
+  }
+  std::atomic<unsigned> next{0};
+  std::mutex mutex;
+  std::exception_ptr failed;
+  const auto start = clock::now();
+  const auto transfer = [&] {
+    try {
+      memory_budget unlimited;
+      const aligned_buffer memory(unlimited, size);
+      for (;;) {
+        const unsigned i = next.fetch_add(1, std::memory_order_relaxed);  // relaxed: a count
+        if (i >= 8 && std::chrono::duration<double>(clock::now() - start).count() >= seconds) break;
+        const std::uint64_t at = i * apart % places * size;
+        if (kind == traffic::writes || (kind == traffic::mixed && i % 7 == 6))
+          in.file.write_at(memory.data(), size, in.scratch + at);
+        else if (in.file.read_at(memory.data(), size, in.begin + at) < size)
+          io::fail(ENODATA, "read", in.file.path(), in.begin + at);
+      }
+    } catch (...) {
+      const std::lock_guard hold(mutex);
+      failed = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (unsigned i = 1; i < depth; ++i) others.emplace_back(transfer);
+    transfer();
+  }
+  if (failed) std::rethrow_exception(failed);
+  if (!in.direct && kind != traffic::reads) in.file.sync_data();
+  const double all = std::chrono::duration<double>(clock::now() - start).count();
+  return {in.direct, kind, size, depth, all / (next.load(std::memory_order_relaxed) - depth)};
+}
+
+/// The speed that samples of one depth tell: latency from the smallest and largest reads and writes, and the
+/// time per byte as it is when both are mixed. *Requires*: there is a sample of each kind.
+inline disk_speed speed_of(const std::vector<disk_sample>& samples) {
+  const auto extreme = [&](traffic kind, bool largest) {
+    const disk_sample* found = nullptr;
+    for (const disk_sample& s : samples)
+      if (s.kind == kind && (found == nullptr || (s.size > found->size) == largest)) found = &s;
+    return *found;
+  };
+  const auto line = [&](traffic kind) {
+    const disk_sample small = extreme(kind, false), large = extreme(kind, true);
+    return line_through(static_cast<double>(small.size), small.seconds, static_cast<double>(large.size),
+                        large.seconds);
+  };
+  disk_speed s;
+  std::tie(s.read_latency, s.read_per_byte) = line(traffic::reads);
+  std::tie(s.write_latency, s.write_per_byte) = line(traffic::writes);
+  const disk_sample mixed = extreme(traffic::mixed, true);
+  const auto size = static_cast<double>(mixed.size);
+  const double slower = mixed.seconds / ((6 * s.reading(size) + s.writing(size)) / 7);
+  s.read_per_byte *= slower;
+  s.write_per_byte *= slower;
+  return s;
+}
+
+/// Measures one depth for about so many seconds.
+inline disk_speed measure_disk(const measured_file& in, unsigned depth, double seconds) {
   const std::size_t small = file_alignment;
   const std::size_t large =
-      std::clamp<std::uint64_t>(room / 16 / small * small, small, std::uint64_t{1} << 20);
-  memory_budget unlimited;
-  const aligned_buffer memory(unlimited, large);
-  const auto transfer = [&](bool write, std::size_t size, std::uint64_t at) {
-    if (write)
-      f.write_at(memory.data(), size, scratch + at);
-    else if (f.read_at(memory.data(), size, begin + at) < size)
-      io::fail(ENODATA, "read", f.path(), begin + at);
-  };
-  // Small ones are spread, so that none finds what another one has brought.
-  const auto small_time = [&](bool write) {
-    const std::uint64_t apart = std::max<std::uint64_t>(room / small / 16, 1) * small;
-    return median_time(16, [&](unsigned i) { transfer(write, small, i * apart % (room / small * small)); });
-  };
-  // Large ones as in a sweep over six fields: six reads, one write.
-  double time[2] = {}, count[2] = {};
-  const auto start = std::chrono::steady_clock::now();
-  for (unsigned i = 0;
-       i < 14 || std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < seconds;
-       ++i) {
-    const bool write = i % 7 == 6;
-    time[write] += median_time(1, [&](unsigned) { transfer(write, large, i % (room / large) * large); });
-    count[write] += 1;
-  }
-  disk_speed s;
-  const auto s_size = static_cast<double>(small), l_size = static_cast<double>(large);
-  std::tie(s.read_latency, s.read_per_byte) =
-      line_through(s_size, small_time(false), l_size, time[0] / count[0]);
-  std::tie(s.write_latency, s.write_per_byte) =
-      line_through(s_size, small_time(true), l_size, time[1] / count[1]);
-  return s;
+      std::clamp<std::uint64_t>(in.bytes / 16 / small * small, small, std::uint64_t{1} << 20);
+  std::vector<disk_sample> samples;
+  for (const traffic kind : {traffic::reads, traffic::writes, traffic::mixed})
+    for (const std::size_t size : {small, large})
+      if (kind != traffic::mixed || size == large)
+        samples.push_back(measure_transfers(in, kind, size, depth, seconds / 5));
+  return speed_of(samples);
 }
-
-inline std::string speed_path(const std::string& directory) { return directory + "/weft-disk-speed"; }
 
 }  // namespace detail
-
-/// The speed that calibrate() has kept in the directory; nothing if there is none.
-inline std::optional<disk_speed> calibrated(const std::string& directory) {
-  std::ifstream from(detail::speed_path(directory));
-  std::string format;
-  disk_speed s;
-  if (!(from >> format >> s.read_latency >> s.read_per_byte >> s.write_latency >> s.write_per_byte) ||
-      format != "weft-disk-speed-1")
-    return std::nullopt;
-  return s;
-}
-
-/// Measures the disk that the directory lies on for about `seconds`, with a file of `bytes` bytes there that
-/// is removed again, and keeps the result in a small text file "weft-disk-speed" in the directory. *Throws*:
-/// std::system_error, std::bad_alloc. *Suspends*: no, but the thread waits for the disk.
-inline disk_speed calibrate(const std::string& directory, std::size_t bytes = std::size_t{64} << 20,
-                            double seconds = 1) {
-  const std::string path = directory + "/weft-disk-speed-" + std::to_string(::getpid());
-  detail::direct_file f(io::file::create(path, false), true);
-  struct remove {
-    const std::string& path;
-    ~remove() { ::unlink(path.c_str()); }
-  } const at_end{path};
-  const std::uint64_t half = aligned(std::max<std::uint64_t>(bytes / 2, 16 * file_alignment));
-  memory_budget unlimited;
-  const aligned_buffer zeros(unlimited, half);
-  f.get().write_at(zeros.data(), half, 0);  // blocks that were never written are not read from the device
-  f.get().write_at(zeros.data(), half, half);
-  f.get().sync_data();
-  const disk_speed s = detail::measure_disk(f.get(), 0, half, half, seconds);
-  const std::string kept = detail::speed_path(directory), fresh = path + ".new";
-  std::ofstream to(fresh);
-  to.precision(6);
-  to << "weft-disk-speed-1 " << s.read_latency << ' ' << s.read_per_byte << ' ' << s.write_latency << ' '
-     << s.write_per_byte << '\n';
-  to.close();
-  if (!to || std::rename(fresh.c_str(), kept.c_str()) != 0) {
-    const int why = errno;
-    ::unlink(fresh.c_str());
-    io::fail(why, "write", kept);
-  }
-  return s;
-}
-
 }  // namespace weft::inline WEFT_ABI::ooc

@@ -19,14 +19,16 @@ struct grid_options {
   ooc::layout layout = layout::strips;  ///< the order in the file
   std::size_t tile_rows = 0;            ///< rows of a tile; 0: 16 where tiles are whole rows, else 256
   std::size_t tile_columns = 0;         ///< columns of a tile; 0: 256; ignored where tiles are whole rows
+  std::size_t border = 1;               ///< rows and columns of the boundary, on each side; at least 1
   bool overwrite = false;               ///< replace an existing file; otherwise that is an error (EEXIST)
   bool direct = true;                   ///< bypass the page cache where the file system allows it
   io_options io = {};                   ///< how its file is read and written
 };
 
-/// A grid of `rows` x `columns` points of type T with `Fields` coefficients each, and a boundary of one row
-/// or column of values on each side, in one file (docs/reference/grid-format.md). Rows and columns are
-/// numbered from 0, the northern and the western boundary, to rows() + 1 and columns() + 1.
+/// A grid of `rows` x `columns` points of type T with `Fields` coefficients each, and a boundary of `border`
+/// rows or columns of values on each side, in one file (docs/reference/grid-format.md). Rows and columns are
+/// numbered from 0, the outermost ones of the northern and the western boundary, to
+/// rows() + 2 * border() - 1 and columns() + 2 * border() - 1.
 /// *Throws*: weft::error that says what is wrong with the options or the file; std::system_error with path
 /// and offset; std::bad_alloc.
 /// *Suspends*: fill() as runtime::run; the others block the thread.
@@ -57,6 +59,7 @@ class grid_file {
     header_.rows = geometry_.rows;
     header_.columns = geometry_.columns;
     header_.fields = Fields;
+    header_.border = static_cast<std::uint32_t>(geometry_.border);
     header_.tile_rows = geometry_.tile_rows;
     header_.tile_columns = geometry_.tile_columns;
     detail::write_header(file_.get(), header_, page_.data());
@@ -74,9 +77,14 @@ class grid_file {
     };
     if (header_.element != sizeof(T)) differs("bytes per element", header_.element, sizeof(T));
     if (header_.fields != Fields) differs("coefficients per point", header_.fields, Fields);
-    geometry_ = {
-        header_.rows,      header_.columns,     Fields, sizeof(T), static_cast<ooc::layout>(header_.layout),
-        header_.tile_rows, header_.tile_columns};
+    geometry_ = {header_.rows,
+                 header_.columns,
+                 Fields,
+                 sizeof(T),
+                 static_cast<ooc::layout>(header_.layout),
+                 header_.tile_rows,
+                 header_.tile_columns,
+                 header_.border};
     if (file_.get().size() < geometry_.file_bytes())
       throw error("weft: '" + path + "' is not a valid grid file: it is too short");
     const file_extent edge = geometry_.boundary();
@@ -88,6 +96,8 @@ class grid_file {
   std::size_t rows() const noexcept { return geometry_.rows; }
   /// Inner columns.
   std::size_t columns() const noexcept { return geometry_.columns; }
+  /// Rows and columns of the boundary, on each side.
+  std::size_t border() const noexcept { return geometry_.border; }
   /// Where everything lies in the file.
   const grid_geometry& geometry() const noexcept { return geometry_; }
   /// Sweeps that the values have seen since fill().
@@ -146,19 +156,19 @@ class grid_file {
     set_state_(detail::grid_state::filled);
   }
 
-  /// Reads one row, with its boundary values: columns() + 2 elements.
-  /// *Requires*: `row` is at most rows() + 1, and `to` has room.
+  /// Reads one row, with its boundary values: columns() + 2 * border() elements.
+  /// *Requires*: there is such a row, and `to` has room.
   void read_row(std::size_t row, std::span<T> to) {
     check_valid();
-    const std::size_t m = columns();
-    if (row > rows() + 1 || to.size() < m + 2)
+    const std::size_t m = columns(), b = border();
+    if (row >= rows() + 2 * b || to.size() < m + 2 * b)
       throw std::out_of_range("weft: row " + std::to_string(row) + " of a grid of " + std::to_string(rows()) +
                               " rows, into " + std::to_string(to.size()) + " elements");
-    if (row == 0 || row == rows() + 1) {
-      std::copy_n(row == 0 ? north() : south(), m + 2, to.begin());
+    if (row < b || row >= rows() + b) {
+      std::copy_n(border_row(row), m + 2 * b, to.begin());
       return;
     }
-    const std::size_t across = geometry_.tiles_across(), line = (row - 1) / geometry_.tile_rows;
+    const std::size_t across = geometry_.tiles_across(), line = (row - b) / geometry_.tile_rows;
     const std::size_t size = geometry_.values_bytes();
     if (cached_ != line) {
       cached_ = no_row;
@@ -167,13 +177,15 @@ class grid_file {
         read_(geometry_.values(line * across + j, header_.version), cache_.data() + j * size);
       cached_ = line;
     }
-    to[0] = west()[row - 1];
-    to[m + 1] = east()[row - 1];
+    for (std::size_t i = 0; i < b; ++i) {
+      to[i] = border_column(i)[row - b];
+      to[m + b + i] = border_column(m + b + i)[row - b];
+    }
     for (std::size_t j = 0; j < across; ++j) {
       const tile_shape t = geometry_.tile(line * across + j);
       const T* const from = reinterpret_cast<const T*>(cache_.data() + j * size);
       for (std::size_t c = 0; c < t.columns; ++c)
-        to[1 + t.column + c] = from[geometry_.place(t, row - 1 - t.row, c)];
+        to[b + t.column + c] = from[geometry_.place(t, row - b - t.row, c)];
     }
   }
 
@@ -182,14 +194,24 @@ class grid_file {
     if (::unlink(file_.get().path().c_str()) != 0) io::fail(errno, "remove", file_.get().path());
   }
 
-  /// The boundary: northern and southern row with corners, western and eastern column; see grid_geometry.
-  const T* north() const noexcept { return elements<const T>(boundary_); }
-  /// The southern row.
-  const T* south() const noexcept { return north() + columns() + 2; }
+  /// A row of the boundary, with corners. *Requires*: it is less than border(), or at least rows() +
+  /// border().
+  const T* border_row(std::size_t row) const noexcept {
+    return elements<const T>(boundary_) + (row < border() ? row : row - rows()) * (columns() + 2 * border());
+  }
+  /// A column of the boundary, without corners. *Requires*: as border_row.
+  const T* border_column(std::size_t column) const noexcept {
+    return elements<const T>(boundary_) + 2 * border() * (columns() + 2 * border()) +
+           (column < border() ? column : column - columns()) * rows();
+  }
+  /// The boundary next to inner points: the northern row, from the column before the first inner one on.
+  const T* north() const noexcept { return border_row(border() - 1) + border() - 1; }
+  /// The southern row, in the same way.
+  const T* south() const noexcept { return border_row(rows() + border()) + border() - 1; }
   /// The western column.
-  const T* west() const noexcept { return south() + columns() + 2; }
+  const T* west() const noexcept { return border_column(border() - 1); }
   /// The eastern column.
-  const T* east() const noexcept { return west() + rows(); }
+  const T* east() const noexcept { return border_column(columns() + border()); }
   /// Bytes of memory for the boundary.
   std::size_t boundary_bytes() const noexcept { return boundary_.size(); }
 
@@ -263,6 +285,8 @@ class grid_file {
   }
   static grid_geometry checked_(const grid_options& o) {
     if (o.rows == 0 || o.columns == 0) throw error("weft: a grid file needs at least one row and one column");
+    if (o.border == 0 || o.border > UINT32_MAX)
+      throw error("weft: the boundary of a grid file is at least one row and column on each side");
     if (o.layout > layout::optimized) throw error("weft: unknown layout of a grid file");
     const bool whole = o.layout == layout::row_major || o.layout == layout::strips;
     const auto extent = [](std::size_t wanted, std::size_t standard, std::size_t all) {
@@ -274,7 +298,8 @@ class grid_file {
             sizeof(T),
             o.layout,
             extent(o.tile_rows, whole ? 16 : 256, o.rows),
-            whole ? o.columns : extent(o.tile_columns, 256, o.columns)};
+            whole ? o.columns : extent(o.tile_columns, 256, o.columns),
+            o.border};
   }
   void read_(const file_extent& e, std::byte* to) {
     const std::size_t got = file_.get().read_at(to, e.size, e.offset);
@@ -283,24 +308,27 @@ class grid_file {
   template <class F>
   void fill_boundary_(const F& f) {
     T* to = elements<T>(boundary_);
-    for (const std::size_t row : {std::size_t{0}, rows() + 1})
-      for (std::size_t c = 0; c < columns() + 2; ++c) *to++ = f(row, c, 0);
-    for (const std::size_t column : {std::size_t{0}, columns() + 1})
-      for (std::size_t r = 1; r <= rows(); ++r) *to++ = f(r, column, 0);
+    const std::size_t b = border();
+    for (const std::size_t first : {std::size_t{0}, rows() + b})
+      for (std::size_t r = first; r < first + b; ++r)
+        for (std::size_t c = 0; c < columns() + 2 * b; ++c) *to++ = f(r, c, 0);
+    for (const std::size_t first : {std::size_t{0}, columns() + b})
+      for (std::size_t c = first; c < first + b; ++c)
+        for (std::size_t r = b; r < rows() + b; ++r) *to++ = f(r, c, 0);
     file_.get().write_at(boundary_.data(), boundary_.size(), geometry_.boundary().offset);
   }
   template <class F>
   void fill_tile_(std::size_t number, const F& f, buffers& b) const {
     const tile_shape t = geometry_.tile(number);
-    const std::size_t pitch = geometry_.pitch(t), field = geometry_.field_pitch(t);
+    const std::size_t pitch = geometry_.pitch(t), field = geometry_.field_pitch(t), border = geometry_.border;
     for (std::size_t r = 0; r < t.rows; ++r)
       for (std::size_t c = 0; c < t.columns; ++c)
-        elements<T>(b.values)[geometry_.place(t, r, c)] = f(t.row + r + 1, t.column + c + 1, 0);
+        elements<T>(b.values)[geometry_.place(t, r, c)] = f(t.row + r + border, t.column + c + border, 0);
     for (std::size_t i = 0; i < Fields; ++i)
       for (std::size_t r = 0; r < t.rows; ++r)
         for (std::size_t c = 0; c < t.columns; ++c)
           elements<T>(b.fields)[i * field + r * pitch + c] =
-              f(t.row + r + 1, t.column + c + 1, static_cast<int>(i) + 1);
+              f(t.row + r + border, t.column + c + border, static_cast<int>(i) + 1);
   }
 
   memory_budget memory_;

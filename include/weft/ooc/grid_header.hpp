@@ -23,7 +23,8 @@ struct grid_header {
   std::uint32_t version;       ///< which values are valid: 0 or 1
   std::uint64_t rows;          ///< inner rows
   std::uint64_t columns;       ///< inner columns
-  std::uint64_t fields;        ///< coefficients per point
+  std::uint32_t fields;        ///< coefficients per point
+  std::uint32_t border;        ///< rows and columns of the boundary, on each side
   std::uint64_t tile_rows;     ///< rows of a tile
   std::uint64_t tile_columns;  ///< columns of a tile
   std::uint64_t sweeps;        ///< sweeps that the valid values have seen
@@ -82,7 +83,7 @@ inline grid_header read_header(const io::file& f, void* page) {
     refuse("it has format " + std::to_string(found->format) + "; this version of weft reads format 1");
   if (found->layout > static_cast<std::uint32_t>(layout::optimized) || found->version > 1 ||
       found->rows == 0 || found->columns == 0 || found->tile_rows == 0 || found->tile_columns == 0 ||
-      (found->element != 4 && found->element != 8))
+      found->border == 0 || (found->element != 4 && found->element != 8))
     refuse("its header contradicts itself");
   if (found->state == static_cast<std::uint32_t>(grid_state::empty)) refuse("it was not filled to its end");
   if (found->state != static_cast<std::uint32_t>(grid_state::filled))

@@ -53,6 +53,7 @@ struct grid_geometry {
   ooc::layout layout;        ///< the order in the file
   std::size_t tile_rows;     ///< rows of a tile; the last ones have fewer
   std::size_t tile_columns;  ///< columns of a tile; the last ones have fewer
+  std::size_t border = 1;    ///< rows and columns of the boundary, on each side
 
   /// Tiles from north to south.
   std::size_t tiles_down() const noexcept { return (rows + tile_rows - 1) / tile_rows; }
@@ -86,10 +87,10 @@ struct grid_geometry {
                                        : aligned(fields * tile_rows * tile_columns * element);
   }
 
-  /// Where the boundary lies: the northern and the southern row with their corners, then the western and the
-  /// eastern column, without gaps.
+  /// Where the boundary lies: the northern and the southern rows with their corners, then the western and the
+  /// eastern columns, without gaps.
   file_extent boundary() const noexcept {
-    return {2 * file_alignment, aligned(2 * (rows + columns + 2) * element), 0};
+    return {2 * file_alignment, aligned(2 * border * (rows + columns + 2 * border) * element), 0};
   }
   /// Where the values of a tile lie, of version 0 or 1.
   file_extent values(std::size_t number, unsigned version) const noexcept {

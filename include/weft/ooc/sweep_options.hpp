@@ -10,6 +10,7 @@
 #include <iosfwd>
 #include <optional>
 #include <stop_token>
+#include <string>
 
 namespace weft::inline WEFT_ABI::ooc {
 
@@ -48,12 +49,19 @@ struct sweep_options {
   ooc::policy policy = policy::automatic;       ///< how they pass over the file
   std::size_t chained =
       0;  ///< the most sweeps of one pass (policies chained and overlay); 0: as many as possible
-  std::optional<disk_speed> disk = {};  ///< for the prediction; nothing: measured, once for each device
+  /// For the prediction; nothing: what calibrate() has kept beside the grid, or else measured, once for each
+  /// device.
+  std::optional<disk_speed> disk = {};
+  std::string kernel = {};  ///< its name in the calibration; empty, or not known there: it is measured
   /// Stop after the first sweep that changes no value by more than this; nothing: all sweeps are done.
   std::optional<double> residual = {};
   /// Where the turns of the policy overlay are written, of the last pass, as overlay::write_times does.
   std::ostream* times = nullptr;
-  std::stop_token stop = {};  ///< stops the sweeps; the last finished pass counts
+  /// Where a line about the state is written from time to time (not for in_core), by another thread; null:
+  /// nowhere.
+  std::ostream* progress = nullptr;
+  std::chrono::milliseconds progress_every{1000};  ///< the time between two such lines
+  std::stop_token stop = {};                       ///< stops the sweeps; the last finished pass counts
 };
 
 /// What the sweeps have done.

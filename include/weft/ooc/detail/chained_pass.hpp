@@ -3,7 +3,8 @@
 #pragma once
 
 #include <weft/flow/runtime.hpp>
-#include <weft/ooc/detail/changes.hpp>
+#include <weft/ooc/detail/row_sweeps.hpp>
+#include <weft/ooc/detail/row_window.hpp>
 #include <weft/ooc/detail/skewed_window.hpp>
 #include <weft/ooc/sweep_options.hpp>
 
@@ -28,21 +29,41 @@ inline constexpr std::size_t task_bytes = 512;
 /// Tasks into which a group is cut, at most: so many that two groups overlap, so few that memory does not
 /// matter.
 inline constexpr std::size_t group_tasks = 16;
+/// Rows of a unit of several rows of tiles, at most.
+inline constexpr std::size_t most_unit_rows = 128;
+
+/// How a kernel sweeps over strips in memory: one that sees four neighbours, in vectors.
+template <class T, std::size_t Fields, class Kernel>
+struct sweep_method {
+  using window = skewed_window<T, Fields, wavefront::native_lanes<T>>;
+  template <class Changes>
+  using chain = wavefront::chained_sweeps<window, Kernel, Changes>;
+  static constexpr std::size_t positions = 64;  // of a strip, in one tile
+};
+/// One that sees a rectangle, point by point.
+template <class T, std::size_t Fields, window_kernel Kernel>
+struct sweep_method<T, Fields, Kernel> {
+  using window = row_window<T, Fields>;
+  template <class Changes>
+  using chain = row_sweeps<window, Kernel, Changes>;
+  static constexpr std::size_t positions = 256;
+};
 
 /// The plan for so many sweeps in a pass.
-template <class T, std::size_t Fields, int Lanes>
+template <class Window>
 chained_plan plan_chained(const grid_geometry& g, std::size_t boundary_bytes, unsigned workers,
                           std::size_t sweeps, std::size_t tile_lines) {
   chained_plan p;
   p.sweeps = sweeps;
   p.tile_lines = tile_lines;
-  p.unit_strips = (std::min(tile_lines * g.tile_rows, g.rows) + Lanes - 1) / Lanes;
+  const std::size_t strip = Window::strip_rows(g);
+  p.unit_strips = (std::min(tile_lines * g.tile_rows, g.rows) + strip - 1) / strip;
   p.units = 3 + (sweeps - 1) / p.unit_strips + std::clamp(workers, 1u, 3u);
   const std::size_t across = g.tiles_across(), all = (g.tiles_down() + tile_lines - 1) / tile_lines;
   p.units = std::min(p.units, all);  // more would never be used
   const std::size_t steps = all + sweeps / p.unit_strips + 1;
   const std::size_t values = aligned(tile_lines * across * g.values_bytes());
-  p.bytes = skewed_window<T, Fields, Lanes>::bytes(g, p.unit_strips, p.units) + boundary_bytes +
+  p.bytes = Window::bytes(g, p.unit_strips, p.units) + boundary_bytes +
             p.staged * (values + aligned(tile_lines * across * g.fields_bytes())) + p.staged * values +
             aligned(steps * (group_tasks + 6) * task_bytes);
   return p;
@@ -51,22 +72,23 @@ chained_plan plan_chained(const grid_geometry& g, std::size_t boundary_bytes, un
 /// The best plan within a budget: as many sweeps as possible in a pass, equally many in each, then larger
 /// units.
 /// *Throws*: weft::error with the least budget that suffices, or if tiles do not consist of whole strips.
-template <class T, std::size_t Fields, int Lanes>
+template <class Window>
 chained_plan plan_chained_within(const grid_geometry& g, std::size_t boundary_bytes, unsigned workers,
-                                 std::size_t sweeps, std::size_t most, std::size_t budget) {
+                                 policy p, std::size_t sweeps, std::size_t most, std::size_t budget) {
   const auto plan = [&](std::size_t k, std::size_t lines) {
-    return plan_chained<T, Fields, Lanes>(g, boundary_bytes, workers, k, lines);
+    return plan_chained<Window>(g, boundary_bytes, workers, k, lines);
   };
-  if (g.tiles_down() > 1 && g.tile_rows % Lanes != 0)
+  const std::size_t strip = Window::strip_rows(g);
+  if (g.tiles_down() > 1 && g.tile_rows % strip != 0)
     throw error("weft: the policy chained needs tiles whose number of rows is a multiple of " +
-                std::to_string(Lanes) + "; this grid has tiles of " + std::to_string(g.tile_rows) + " rows");
-  check_budget(policy::chained, plan(1, 1).bytes, budget);
+                std::to_string(strip) + "; this grid has tiles of " + std::to_string(g.tile_rows) + " rows");
+  check_budget(p, plan(1, 1).bytes, budget);
   std::size_t k = most == 0 ? sweeps : std::min(most, sweeps);
   while (k > 1 && plan(k, 1).bytes > budget) --k;
   const std::size_t passes = (sweeps + k - 1) / k;
   k = (sweeps + passes - 1) / passes;
   std::size_t lines = 1;
-  while (lines < g.tiles_down() && 2 * lines * g.tile_rows <= 16 * Lanes &&
+  while (lines < g.tiles_down() && 2 * lines * g.tile_rows <= most_unit_rows &&
          plan(k, 2 * lines).bytes <= budget)
     lines *= 2;
   return plan(k, lines);
@@ -74,11 +96,13 @@ chained_plan plan_chained_within(const grid_geometry& g, std::size_t boundary_by
 
 /// One pass. Tasks are ordered by what they read and write: a slot of the window, a buffer, and, for the
 /// tiles of chained_sweeps, the column of tiles and the group.
-template <class T, std::size_t Fields, class Kernel, int Lanes = wavefront::native_lanes<T>>
+template <class T, std::size_t Fields, class Kernel>
 class chained_pass {
-  using window = skewed_window<T, Fields, Lanes>;
+  using method = sweep_method<T, Fields, Kernel>;
 
  public:
+  using window = typename method::window;
+
   /// *Throws*: std::bad_alloc if the budget does not suffice.
   chained_pass(memory_budget& budget, grid_file<T, Fields>& grid, const chained_plan& plan,
                const Kernel& kernel)
@@ -99,21 +123,36 @@ class chained_pass {
     for (staging& s : outgoing_) s.values = aligned_buffer(budget, tiles * geometry_.values_bytes());
   }
 
-  /// Does so many sweeps. *Requires*: called in a task. *Throws*: what its tasks throw.
-  void run(std::size_t sweeps) { run_<wavefront::ignored_changes>(sweeps, nullptr); }
-  /// The same; takes note of the largest change of each sweep.
-  void run(std::size_t sweeps, const largest_changes& changes) { run_(sweeps, &changes); }
+  /// Does so many sweeps. *Requires*: called in a task. *Throws*: what its tasks throw. `p`: basic: one step
+  /// after the other; three_buffers: one transfer after the other. `changes`: where the largest change of
+  /// each sweep is noted, or null.
+  void run(std::size_t sweeps, policy p, const largest_changes* changes) {
+    policy_ = p;
+    if (changes != nullptr)
+      run_(sweeps, changes);
+    else
+      run_<wavefront::ignored_changes>(sweeps, nullptr);
+  }
 
  private:
   struct token {};
   struct staging {
     aligned_buffer values, fields;
+    token own;
   };
+  /// What orders a transfer besides the data.
+  token& transfer_(staging& s) noexcept {
+    return policy_ == policy::basic || policy_ == policy::three_buffers ? disk_ : s.own;
+  }
+  /// What the tasks of a group update one after the other.
+  token& group_(std::size_t group) noexcept {
+    return policy_ == policy::basic ? disk_ : groups_[group % groups_.size()];
+  }
 
   template <class Changes>
   void run_(std::size_t sweeps, const Changes* changes) {
-    const wavefront::sweep_options tiles{.diagonals = plan_.unit_strips};
-    const wavefront::chained_sweeps<window, Kernel, Changes> chain(window_, sweeps, kernel_, tiles, changes);
+    const wavefront::sweep_options tiles{.diagonals = plan_.unit_strips, .positions = method::positions};
+    const typename method::template chain<Changes> chain(window_, sweeps, kernel_, tiles, changes);
     std::size_t widest = 1;  // tiles of a group
     for (std::size_t g = 0; g < chain.rows(); ++g) {
       const auto [first, end] = chain.columns_of(g);
@@ -153,13 +192,13 @@ class chained_pass {
     staging& from = incoming_[unit % plan_.staged];
     fork(
         {.name = "read strips", .priority = 2, .event = true},
-        [this, unit](staging& s) {
+        [this, unit](staging& s, token&) {
           for_tiles_(unit, [&](std::size_t t, std::size_t i) {
             grid_.read_values(t, grid_.version(), s.values.data() + i * geometry_.values_bytes());
             grid_.read_fields(t, s.fields.data() + i * geometry_.fields_bytes());
           });
         },
-        update(borrow(from)));
+        update(borrow(from)), update(borrow(transfer_(from))));
     fork(
         {.name = "load strips", .priority = 1},
         [this, unit](const staging& s, token&) {
@@ -175,7 +214,7 @@ class chained_pass {
     auto [first, end] = chain.columns_of(group);
     if (group != 0) first = std::min(first, end_before_ - 1);  // a column of both groups orders them
     end_before_ = end;
-    token& self = groups_[group % groups_.size()];
+    token& self = group_(group);
     for (std::size_t c = first, next; c < end; c = next) {
       next = std::min((c / width_ + 1) * width_, end);
       const auto work = [&chain, group, c, next](token&, token&, const token&, const token&) {
@@ -197,16 +236,15 @@ class chained_pass {
             window_.store(t, s.values.data() + i * geometry_.values_bytes());
           });
         },
-        update(borrow(slots_[unit % plan_.units])), read(borrow(groups_[after_group % groups_.size()])),
-        update(borrow(to)));
+        update(borrow(slots_[unit % plan_.units])), read(borrow(group_(after_group))), update(borrow(to)));
     fork(
         {.name = "write strips", .priority = 2, .event = true},
-        [this, unit](const staging& s) {
+        [this, unit](const staging& s, token&) {
           for_tiles_(unit, [&](std::size_t t, std::size_t i) {
             grid_.write_values(t, 1 - grid_.version(), s.values.data() + i * geometry_.values_bytes());
           });
         },
-        read(borrow(to)));
+        read(borrow(to)), update(borrow(transfer_(to))));
   }
 
   grid_file<T, Fields>& grid_;
@@ -214,7 +252,8 @@ class chained_pass {
   chained_plan plan_;
   const Kernel& kernel_;
   window window_;
-  token nothing_;
+  policy policy_ = policy::chained;
+  token nothing_, disk_;
   std::size_t end_before_ = 0;  // of the columns of tiles of the group before
   std::size_t width_ = 1;       // columns of tiles in a task, the same in all groups
   std::vector<token> slots_, groups_, columns_;

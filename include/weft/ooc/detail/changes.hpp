@@ -4,12 +4,20 @@
 
 #include <weft/base/atomic.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <type_traits>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::ooc::detail {
+
+/// The larger one of a change and the absolute value of a difference; infinite if that is not a number.
+inline double larger_change(double known, double difference) noexcept {
+  const double change = std::abs(difference);
+  if (change <= known) return known;
+  return std::isnan(change) ? std::numeric_limits<double>::infinity() : change;
+}
 
 /// One number for each sweep of a pass. A value that is not a number counts as an infinite change.
 /// *Thread safety*: of_sweep from any thread; the rest when no task uses it.

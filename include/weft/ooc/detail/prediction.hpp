@@ -2,58 +2,33 @@
 // The time that sweeps over a grid file will take, by policy.
 #pragma once
 
+#include <weft/ooc/calibration.hpp>
 #include <weft/ooc/detail/chained_pass.hpp>
 #include <weft/ooc/detail/overlay_pass.hpp>
 #include <weft/ooc/detail/tile_pass.hpp>
 #include <weft/ooc/sweep_options.hpp>
 
+#include <climits>
 #include <cmath>
+#include <functional>
 
 namespace weft::inline WEFT_ABI::ooc::detail {
 
-/// Seconds per point and sweep that a kernel computes.
-struct kernel_speed {
-  double plain;    ///< point after point
-  double chained;  ///< in vectors, many sweeps chained
-};
-
-/// Measures a kernel on a small grid in memory; some milliseconds.
-template <class T, std::size_t Fields, class Kernel>
-kernel_speed measure_kernel(const Kernel& kernel) {
-  constexpr std::size_t rows = 64, columns = 512, sweeps = 4;
-  kernel_speed s;
-  {
-    wavefront::skewed_grid<T, Fields> grid(rows, columns);
-    const wavefront::chained_sweeps<decltype(grid), Kernel> chain(grid, sweeps, kernel, {.diagonals = 8});
-    const double time = median_time(3, [&](unsigned) {
-      for (std::size_t row = 0; row < chain.rows(); ++row)
-        for (std::size_t column = 0; column < chain.columns(); ++column) chain.tile(row, column);
-    });
-    s.chained = time / (rows * columns * sweeps);
-  }
-  std::vector<T> values((rows + 2) * (columns + 2)), fields(rows * columns * Fields + 1);
-  const double time = median_time(3, [&](unsigned) {
-    constexpr std::size_t stride = columns + 2;
-    for (std::size_t r = 0; r < rows; ++r)
-      sweep_row(&values[r * stride], &values[(r + 1) * stride], &values[(r + 2) * stride], columns,
-                &fields[r * columns * (Fields != 0)], rows * columns, kernel);
-  });
-  s.plain = time / (rows * columns);
-  return s;
-}
-
-/// What the sweeps will take, seconds. `plan`: of the policy chained; `buffers`: of the policy overlay.
+/// What the sweeps will take, seconds. `plan`: of the policy chained; `buffers`: of the policy overlay;
+/// `speed(depth)`: of the disk with so many transfers at once, `in_flight` at most.
 /// *Source*: Caron, Desprez, Suter 2004, equation 12, for one disk; docs/explanation/out-of-core.md.
 inline double predict(policy p, const grid_geometry& g, std::size_t sweeps, const chained_plan& plan,
-                      std::size_t buffers, unsigned workers, const disk_speed& disk,
-                      const kernel_speed& kernel) {
+                      std::size_t buffers, unsigned workers, unsigned in_flight,
+                      const std::function<disk_speed(unsigned)>& speed, const kernel_speed& kernel) {
   const auto n = static_cast<double>(g.tiles()), passes = static_cast<double>(sweeps);
   const double points = static_cast<double>(g.rows) * static_cast<double>(g.columns);
   const auto values = static_cast<double>(g.values(0, 0).size);
   double fields = 0;
   for (std::size_t i = 0; i < g.field_extents(); ++i)
     fields += static_cast<double>(g.field_extent(0, i).size);
-  const auto requests = 1 + static_cast<double>(g.field_extents());
+  const auto requests = 1 + static_cast<unsigned>(g.field_extents());
+  const bool alone = p == policy::basic || p == policy::three_buffers || p == policy::in_core;
+  const disk_speed disk = speed(p == policy::in_core ? 1 : std::min(alone ? requests : UINT_MAX, in_flight));
   const double reading = requests * disk.read_latency + (values + fields) * disk.read_per_byte;
   const double writing = disk.writing(values);
   const double computing = points / n * kernel.plain;

@@ -18,6 +18,8 @@ class skewed_window {
   using coefficients = typename wavefront::skewed_grid<T, Fields, Lanes>::coefficients;
   static constexpr int lanes = Lanes;
 
+  /// Rows of a strip.
+  static std::size_t strip_rows(const grid_geometry&) noexcept { return Lanes; }
   /// Bytes of memory for a window.
   static std::size_t bytes(const grid_geometry& g, std::size_t unit_strips, std::size_t units) {
     const std::size_t length = wavefront::skewed_shape<Lanes>{g.rows, g.columns}.length();

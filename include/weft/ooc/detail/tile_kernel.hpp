@@ -6,9 +6,6 @@
 #include <weft/ooc/detail/changes.hpp>
 #include <weft/ooc/grid_layout.hpp>
 
-#include <cmath>
-#include <limits>
-
 namespace weft::inline WEFT_ABI::ooc::detail {
 
 /// The coefficients of one point.
@@ -71,11 +68,9 @@ void sweep_tile(const grid_geometry& g, const tile_shape& t, const T* from, T* t
               fields + r * pitch, field, kernel);
   double largest = 0;
   for (std::size_t r = 0; r < t.rows && changes != nullptr; ++r)
-    for (std::size_t c = 0; c < t.columns; ++c) {
-      const double change = std::abs(double{work[(r + 1) * stride + c + 1]} - double{from[g.place(t, r, c)]});
-      if (!(change <= largest))
-        largest = std::isnan(change) ? std::numeric_limits<double>::infinity() : change;
-    }
+    for (std::size_t c = 0; c < t.columns; ++c)
+      largest =
+          larger_change(largest, double{work[(r + 1) * stride + c + 1]} - double{from[g.place(t, r, c)]});
   if (changes != nullptr) changes->see(0, largest);
   for (std::size_t r = 0; r < t.rows; ++r) {
     const T* const row = work + (r + 1) * stride + 1;
