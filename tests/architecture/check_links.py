@@ -4,9 +4,11 @@
 
 usage: check_links.py <include> <layers.txt> <compiler>
        check_links.py <include> <layers.txt> --list
+       check_links.py <include> <layers.txt> --list-mpi
 
 Public are the headers directly in include/weft and in the rooms from layer `flow` on, but for what lies in detail/.
-With --list they are only listed. Prints the undefined or multiply defined symbols of each header that does not link, and ends with status 1 then.
+Those that include <mpi.h> are left out, since
+there may be none; the tests of the room rma link them. With --list the public ones are only listed; with --list-mpi, all that include <mpi.h>. Prints the undefined or multiply defined symbols of each header that does not link, and ends with status 1 then.
 """
 import concurrent.futures
 import os
@@ -22,13 +24,25 @@ from check_layers import table
 libraries = ["-lboost_context", "-lpthread"]
 
 
+def needs_mpi(include, name, known={}):
+    """Whether a header includes <mpi.h>, maybe through others."""
+    if name not in known:
+        known[name] = False
+        text = (include / name).read_text() if (include / name).exists() else ""
+        known[name] = "#include <mpi.h>" in text or any(
+            needs_mpi(include, other) for other in re.findall(r"#include <(weft/[^>]+)>", text))
+    return known[name]
+
+
 def public(include, layers):
     """The public headers, as #include names them."""
     number = {name: int(layer) for name, layer in (line.split() for line in table(layers))}
     for path in sorted((include / "weft").rglob("*.hpp")):
         room = path.relative_to(include / "weft").parts[:-1]
         if "detail" not in room and (not room or number[room[0]] >= number["flow"]):
-            yield path.relative_to(include).as_posix()
+            name = path.relative_to(include).as_posix()
+            if not needs_mpi(include, name):
+                yield name
 
 
 def link(include, name, compiler):
@@ -54,6 +68,10 @@ def main(arguments):
     if len(arguments) != 4:
         sys.exit(__doc__)
     include = pathlib.Path(arguments[1])
+    if arguments[3] == "--list-mpi":
+        every = (path.relative_to(include).as_posix() for path in (include / "weft").rglob("*.hpp"))
+        print("\n".join(sorted(name for name in every if needs_mpi(include, name))))
+        return
     names = list(public(include, arguments[2]))
     if arguments[3] == "--list":
         print("\n".join(names))

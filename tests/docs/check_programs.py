@@ -19,7 +19,7 @@ import sys
 block = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 project = """cmake_minimum_required(VERSION 3.24)
 project(docs LANGUAGES CXX)
-find_package(weft REQUIRED)
+find_package(weft REQUIRED OPTIONAL_COMPONENTS mpi)
 add_compile_options(-Wall -Wextra -Werror)
 """
 planted = """```cpp
@@ -70,7 +70,7 @@ def check(pages, build, cmake, generator, compiler, room):
         for line, source, output in programs(text, page):
             name = f"program_{len(expected)}"
             (room / "source" / f"{name}.cpp").write_text(f'#line {line + 1} "{page}"\n{source}')
-            lists += f"add_executable({name} {name}.cpp)\ntarget_link_libraries({name} PRIVATE weft::compiled)\n"
+            lists += f"add_executable({name} {name}.cpp)\ntarget_link_libraries({name} PRIVATE weft::compiled{' weft::mpi' * ('weft/rma.hpp' in source)})\n"
             expected.append((f"{page}:{line}", name, output))
     (room / "source" / "CMakeLists.txt").write_text(lists)
     flags = os.environ.get("WEFT_TEST_CXX_FLAGS", "")

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+// The hash table: inserts and searches per second of all processes, each with random keys, all found again
+// and verified. usage: mpiexec -n 2 bench_rma_table [keys of each process] [rounds]
+#include <weft/rma.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+namespace rma = weft::rma;
+
+namespace {
+
+template <std::size_t Words>
+struct words {
+  std::array<std::uint64_t, Words> of{};
+  bool operator==(const words&) const = default;
+};
+template <class T>
+T numbered(std::uint64_t n) {
+  T t;
+  for (std::size_t i = 0; i < t.of.size(); ++i) t.of[i] = n * 0x9e3779b97f4a7c15 + i;
+  return t;
+}
+double median(std::vector<double> of) {
+  std::sort(of.begin(), of.end());
+  return of[of.size() / 2];
+}
+
+template <class Key, class Value>
+void measure(const weft::mpi::communicator& world, std::uint64_t keys, int rounds, rma::backend backend) {
+  using clock = std::chrono::steady_clock;
+  std::vector<double> inserts, finds;
+  const auto me = static_cast<std::uint64_t>(world.rank()), n = static_cast<std::uint64_t>(world.size());
+  for (int round = 0; round < rounds; ++round) {
+    rma::hash_table<Key, Value> table(world, {.buckets_per_process = 2 * keys, .backend = backend});
+    const auto seconds = [&](auto operation) {
+      world.barrier();
+      const auto start = clock::now();
+      for (std::uint64_t i = 0; i < keys; ++i) operation(i);
+      world.barrier();
+      return std::chrono::duration<double>(clock::now() - start).count();
+    };
+    inserts.push_back(static_cast<double>(keys * n) / seconds([&](std::uint64_t i) {
+                        table.insert(numbered<Key>(i * n + me), numbered<Value>(i));
+                      }));
+    bool right = true;
+    finds.push_back(static_cast<double>(keys * n) / seconds([&](std::uint64_t i) {
+                      const auto found = table.find(numbered<Key>(i * n + (me + 1) % n));
+                      right = right && found && *found == numbered<Value>(i);
+                    }));
+    if (!right) std::abort();
+  }
+  if (world.rank() == 0)
+    std::printf("%4zu + %-4zu %8s %12.0f %12.0f\n", sizeof(Key), sizeof(Value), rma::name(backend),
+                1e-3 * median(inserts), 1e-3 * median(finds));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  weft::mpi::environment mpi(argc, argv);
+  const std::uint64_t keys = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 100000;
+  const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
+  if (mpi.world().rank() == 0)
+    std::printf("%d processes, %llu keys each, medians of %d\n%11s %8s %12s %12s\n", mpi.world().size(),
+                static_cast<unsigned long long>(keys), rounds, "bytes", "memory", "inserts k/s", "finds k/s");
+  for (const rma::backend b : {rma::backend::shared, rma::backend::mpi}) {
+    const std::uint64_t some = b == rma::backend::shared ? keys : keys / 10;
+    measure<words<1>, words<1>>(mpi.world(), some, rounds, b);
+    measure<words<10>, words<13>>(mpi.world(), some, rounds, b);
+  }
+}

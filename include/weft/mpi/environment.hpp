@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSL-1.0
+// The start and the end of MPI in a process.
+#pragma once
+
+#include <weft/mpi/communicator.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <optional>
+
+namespace weft::inline WEFT_ABI::mpi {
+
+/// Starts MPI, and ends it when it is destroyed; one object, around everything else in main(). A process that
+/// leaves its scope by an exception, or ends by one that nobody catches, ends the whole job, since the other
+/// processes would wait for it for ever; in the second case the text of the exception is printed.
+/// *Throws*: mpi::error.
+class environment {
+ public:
+  /// Gives MPI the arguments of main(). Where MPI has been started before, it is not ended here either.
+  environment(int& argc, char**& argv) : exceptions_(std::uncaught_exceptions()) {
+    int before = 0;
+    detail::check(MPI_Initialized(&before), "MPI_Initialized");
+    if (before == 0) {
+      // Open MPI 4.1: operations of its component rdma crash (open-mpi/ompi issues 7027 and 9146).
+      ::setenv("OMPI_MCA_osc", "^rdma", 0);
+      int threads = 0;
+      detail::check(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads), "MPI_Init_thread");
+      ends_ = true;
+    }
+    world_.emplace(MPI_COMM_WORLD);
+    older_ = std::set_terminate(&end_job_);
+  }
+  environment(const environment&) = delete;
+  environment& operator=(const environment&) = delete;
+  ~environment() {
+    if (std::uncaught_exceptions() > exceptions_) {
+      std::fprintf(stderr, "weft: process %d leaves the job by an exception\n", world_->rank());
+      MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    std::set_terminate(older_);
+    world_.reset();
+    if (ends_) MPI_Finalize();
+  }
+
+  /// All processes of the job.
+  communicator& world() noexcept { return *world_; }
+
+ private:
+  [[noreturn]] static void end_job_() {
+    int rank = -1;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    try {
+      if (const std::exception_ptr e = std::current_exception()) std::rethrow_exception(e);
+      std::fprintf(stderr, "weft: process %d ends\n", rank);
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "weft: process %d ends by an exception: %s\n", rank, e.what());
+    } catch (...) {
+      std::fprintf(stderr, "weft: process %d ends by an exception\n", rank);
+    }
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    std::abort();
+  }
+
+  int exceptions_;
+  bool ends_ = false;
+  std::optional<communicator> world_;
+  std::terminate_handler older_ = nullptr;
+};
+
+}  // namespace weft::inline WEFT_ABI::mpi

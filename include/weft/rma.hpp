@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: BSL-1.0
+// Memory of other processes, and locks on it; programs link weft::mpi.
+#pragma once
+
+#include <weft/mpi/environment.hpp>
+#include <weft/rma/hash_table.hpp>
+#include <weft/rma/locks.hpp>
+#include <weft/rma/window.hpp>

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSL-1.0
+// Locks that are counters: a word of the window for lock_all, and a word of each target.
+#pragma once
+
+#include <weft/rma/words.hpp>
+
+namespace weft::inline WEFT_ABI::rma::detail {
+
+/// The word of the window, at process 0, counts processes that hold or try exclusive locks (low half) and
+/// those that have locked all (high half). The word of a target: 1 while it is locked exclusively, and 2 for
+/// each shared lock. An exclusive lock is released by a subtraction: a store would wipe out the shared ones
+/// that are being tried. *Source*: Gerstenberger, Besta, Hoefler 2013; Christgau, Schnor 2016, section 4.2.
+struct gbh_lock {
+  /// Words of a process.
+  static constexpr std::uint32_t words(int) noexcept { return 2; }
+  static constexpr std::uint32_t window_word = 0;  ///< of process 0
+  static constexpr std::uint32_t target_word = 1;  ///< of each target
+  static constexpr std::uint64_t all = std::uint64_t{1} << 32;
+
+  /// Locks a target exclusively.
+  class exclusive {
+   public:
+    /// `holds_another`: the process already has an exclusive lock, which keeps others from locking all.
+    exclusive(process target, bool holds_another) noexcept
+        : target_(target), skips_(holds_another), at_(holds_another ? lock : enter) {}
+    template <remote_words W>
+    progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
+      switch (at_) {
+        case enter:
+          at_ = w.fetch_add(0, window_word, 1) < all ? lock : leave;
+          return progress::more;
+        case lock:
+          if (w.compare_exchange(target_, target_word, 0, 1) == 0) return progress::done;
+          if (skips_ != 0) return progress::retry;
+          at_ = leave;
+          return progress::more;
+        default:
+          w.fetch_add(0, window_word, std::uint64_t{0} - 1);
+          at_ = enter;
+          return progress::retry;
+      }
+    }
+
+   private:
+    enum place : std::int32_t { enter, lock, leave };
+    process target_;
+    std::int32_t skips_;
+    place at_;
+  };
+  /// Gives an exclusive lock back.
+  class exclusive_release {
+   public:
+    exclusive_release(process target, bool holds_another) noexcept : target_(target), stays_(holds_another) {}
+    template <remote_words W>
+    progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
+      if (unlocked_ == 0) {
+        w.fetch_add(target_, target_word, std::uint64_t{0} - 1);
+        unlocked_ = 1;
+        return stays_ != 0 ? progress::done : progress::more;
+      }
+      w.fetch_add(0, window_word, std::uint64_t{0} - 1);
+      return progress::done;
+    }
+
+   private:
+    process target_;
+    std::int32_t stays_, unlocked_ = 0;
+  };
+  /// Locks a target for reading.
+  class shared {
+   public:
+    explicit shared(process target) noexcept : target_(target) {}
+    template <remote_words W>
+    progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
+      if (undo_ == 0) {
+        undo_ = static_cast<std::int32_t>(w.fetch_add(target_, target_word, 2) & 1);
+        return undo_ != 0 ? progress::more : progress::done;
+      }
+      w.fetch_add(target_, target_word, std::uint64_t{0} - 2);
+      undo_ = 0;
+      return progress::retry;
+    }
+
+   private:
+    process target_;
+    std::int32_t undo_ = 0;
+  };
+  /// Gives a shared lock back.
+  class shared_release {
+   public:
+    explicit shared_release(process target) noexcept : target_(target) {}
+    template <remote_words W>
+    progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
+      w.fetch_add(target_, target_word, std::uint64_t{0} - 2);
+      return progress::done;
+    }
+
+   private:
+    process target_;
+  };
+  /// Locks all targets for reading: no new exclusive lock begins, and those that are held end.
+  class shared_all {
+   public:
+    template <remote_words W>
+    progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
+      const std::uint64_t now = entered_ != 0 ? w.load(0, window_word) : w.fetch_add(0, window_word, all);
+      entered_ = 1;
+      return now % all == 0 ? progress::done : progress::wait;
+    }
+
+   private:
+    std::int32_t entered_ = 0;
+  };
+  /// Gives the lock on all targets back.
+  class shared_all_release {
+   public:
+    template <remote_words W>
+    progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
+      w.fetch_add(0, window_word, std::uint64_t{0} - all);
+      return progress::done;
+    }
+  };
+};
+
+}  // namespace weft::inline WEFT_ABI::rma::detail

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+// Locks of a window, held as long as an object exists.
+#pragma once
+
+#include <weft/rma/window.hpp>
+
+namespace weft::inline WEFT_ABI::rma {
+
+/// Locks a target exclusively: no other process has a lock of it.
+/// *Throws*: from the constructor, what window::lock_exclusive throws.
+template <class T>
+class exclusive_lock {
+ public:
+  /// Waits for the lock.
+  exclusive_lock(window<T>& w, process target) : window_(w), target_(target) { w.lock_exclusive(target); }
+  exclusive_lock(const exclusive_lock&) = delete;
+  exclusive_lock& operator=(const exclusive_lock&) = delete;
+  ~exclusive_lock() { window_.unlock_exclusive(target_); }
+
+ private:
+  window<T>& window_;
+  process target_;
+};
+
+/// Locks a target for reading: other processes may have shared locks of it.
+/// *Throws*: from the constructor, what window::lock_shared throws.
+template <class T>
+class shared_lock {
+ public:
+  /// Waits for the lock.
+  shared_lock(window<T>& w, process target) : window_(w), target_(target) { w.lock_shared(target); }
+  shared_lock(const shared_lock&) = delete;
+  shared_lock& operator=(const shared_lock&) = delete;
+  ~shared_lock() { window_.unlock_shared(target_); }
+
+ private:
+  window<T>& window_;
+  process target_;
+};
+
+/// Locks all targets for reading.
+/// *Throws*: from the constructor, what window::lock_shared_all throws.
+template <class T>
+class shared_lock_all {
+ public:
+  /// Waits for the lock.
+  explicit shared_lock_all(window<T>& w) : window_(w) { w.lock_shared_all(); }
+  shared_lock_all(const shared_lock_all&) = delete;
+  shared_lock_all& operator=(const shared_lock_all&) = delete;
+  ~shared_lock_all() { window_.unlock_shared_all(); }
+
+ private:
+  window<T>& window_;
+};
+
+}  // namespace weft::inline WEFT_ABI::rma
