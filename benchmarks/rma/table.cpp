@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The hash table: inserts and searches per second of all processes, each with random keys, all found again
-// and verified. usage: mpiexec -n 2 bench_rma_table [keys of each process] [rounds]
+// and verified; without locks, with buffered inserts, and with each kind of locks. usage: mpiexec -n 2
+// bench_rma_table [keys of each process] [rounds]
 #include <weft/rma.hpp>
 
 #include <algorithm>
@@ -32,21 +33,27 @@ double median(std::vector<double> of) {
 }
 
 template <class Key, class Value>
-void measure(const weft::mpi::communicator& world, std::uint64_t keys, int rounds, rma::backend backend) {
+void measure(const weft::mpi::communicator& world, std::uint64_t keys, int rounds, rma::table_options options,
+             const char* how, bool buffered) {
   using clock = std::chrono::steady_clock;
   std::vector<double> inserts, finds;
   const auto me = static_cast<std::uint64_t>(world.rank()), n = static_cast<std::uint64_t>(world.size());
   for (int round = 0; round < rounds; ++round) {
-    rma::hash_table<Key, Value> table(world, {.buckets_per_process = 2 * keys, .backend = backend});
+    options.buckets_per_process = 2 * keys;
+    rma::hash_table<Key, Value> table(world, options);
     const auto seconds = [&](auto operation) {
       world.barrier();
       const auto start = clock::now();
       for (std::uint64_t i = 0; i < keys; ++i) operation(i);
+      table.flush();
       world.barrier();
       return std::chrono::duration<double>(clock::now() - start).count();
     };
     inserts.push_back(static_cast<double>(keys * n) / seconds([&](std::uint64_t i) {
-                        table.insert(numbered<Key>(i * n + me), numbered<Value>(i));
+                        if (buffered)
+                          table.insert_buffered(numbered<Key>(i * n + me), numbered<Value>(i));
+                        else
+                          table.insert(numbered<Key>(i * n + me), numbered<Value>(i));
                       }));
     bool right = true;
     finds.push_back(static_cast<double>(keys * n) / seconds([&](std::uint64_t i) {
@@ -56,8 +63,8 @@ void measure(const weft::mpi::communicator& world, std::uint64_t keys, int round
     if (!right) std::abort();
   }
   if (world.rank() == 0)
-    std::printf("%4zu + %-4zu %8s %12.0f %12.0f\n", sizeof(Key), sizeof(Value), rma::name(backend),
-                1e-3 * median(inserts), 1e-3 * median(finds));
+    std::printf("%4zu + %-4zu %8s %12s %12.0f %12.0f\n", sizeof(Key), sizeof(Value),
+                rma::name(options.backend), how, 1e-3 * median(inserts), 1e-3 * median(finds));
 }
 
 }  // namespace
@@ -67,11 +74,19 @@ int main(int argc, char** argv) {
   const std::uint64_t keys = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 100000;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
   if (mpi.world().rank() == 0)
-    std::printf("%d processes, %llu keys each, medians of %d\n%11s %8s %12s %12s\n", mpi.world().size(),
-                static_cast<unsigned long long>(keys), rounds, "bytes", "memory", "inserts k/s", "finds k/s");
+    std::printf("%d processes, %llu keys each, medians of %d\n%11s %8s %12s %12s %12s\n", mpi.world().size(),
+                static_cast<unsigned long long>(keys), rounds, "bytes", "memory", "locks", "inserts k/s",
+                "finds k/s");
   for (const rma::backend b : {rma::backend::shared, rma::backend::mpi}) {
     const std::uint64_t some = b == rma::backend::shared ? keys : keys / 10;
-    measure<words<1>, words<1>>(mpi.world(), some, rounds, b);
-    measure<words<10>, words<13>>(mpi.world(), some, rounds, b);
+    const auto both = [&](const rma::table_options& options, const char* how, bool buffered) {
+      measure<words<1>, words<1>>(mpi.world(), some, rounds, options, how, buffered);
+      measure<words<10>, words<13>>(mpi.world(), some, rounds, options, how, buffered);
+    };
+    both({.backend = b}, "none", false);
+    both({.backend = b}, "buffered", true);
+    for (const rma::lock_kind kind : {rma::lock_kind::mpi, rma::lock_kind::gbh_backoff,
+                                      rma::lock_kind::mcs_writer_preference, rma::lock_kind::rma_rw})
+      both({.backend = b, .lock = kind}, rma::name(kind), false);
   }
 }

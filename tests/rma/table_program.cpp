@@ -55,15 +55,17 @@ struct wide_key {
 };
 
 /// A random program of one process on keys of its own, compared with std::map.
-void alone(const weft::mpi::communicator& world, rma::backend backend) {
-  rma::hash_table<wide_key, record> table(world, {.buckets_per_process = 600, .backend = backend});
-  CHECK(table.backend() == backend);
+void alone(const weft::mpi::communicator& world, rma::table_options options) {
+  options.buckets_per_process = 600;
+  rma::hash_table<wide_key, record> table(world, options);
+  CHECK(table.backend() == options.backend);
   std::map<std::uint32_t, std::uint64_t> expected;
   std::mt19937 random(5 + static_cast<unsigned>(world.rank()));
   const auto key = [&](std::uint32_t k) {
     return wide_key{{k, 1, static_cast<std::uint32_t>(world.rank()), 0, k}};
   };
-  for (int i = 0; i < 1500; ++i) {
+  const int rounds = options.backend == rma::backend::messages ? 100 : 1500;
+  for (int i = 0; i < rounds; ++i) {
     const auto k = static_cast<std::uint32_t>(random() % 200);
     const bool known = expected.contains(k);
     switch (random() % 4) {
@@ -104,9 +106,11 @@ void alone(const weft::mpi::communicator& world, rma::backend backend) {
 }
 
 /// All processes on the same keys: counters are exact, no value is torn, no key is there twice.
-void against_each_other(const weft::mpi::communicator& world, rma::backend backend) {
-  constexpr std::uint64_t keys = 16, rounds = 300;
-  rma::hash_table<std::uint64_t, record> table(world, {.buckets_per_process = 64, .backend = backend});
+void against_each_other(const weft::mpi::communicator& world, rma::table_options options,
+                        std::uint64_t rounds) {
+  constexpr std::uint64_t keys = 16;
+  options.buckets_per_process = 64;
+  rma::hash_table<std::uint64_t, record> table(world, options);
   std::mt19937 random(91 + static_cast<unsigned>(world.rank()));
   std::uint64_t fresh = 0;
   for (std::uint64_t k = 0; k < keys; ++k) fresh += table.insert(k, all(0));
@@ -152,6 +156,44 @@ void full_and_cache(const weft::mpi::communicator& world, rma::backend backend) 
   CHECK(small.size() == before);
   CHECK(has(refusal([&] { rma::hash_table<int, int>(world, {.buckets_per_process = 0}); }),
             "at least one bucket"));
+  world.barrier();
+}
+
+/// Inserts that are collected, also of one key and with full buckets.
+void buffered(const weft::mpi::communicator& world, rma::table_options options) {
+  const auto me = static_cast<std::uint64_t>(world.rank()), n = static_cast<std::uint64_t>(world.size());
+  options.buckets_per_process = 300;
+  options.buffered = 37;
+  rma::hash_table<std::uint64_t, record> table(world, options);
+  for (std::uint64_t i = 0; i < 200; ++i) table.insert_buffered(i * n + me, all(i));
+  for (std::uint64_t i = 0; i < 200; i += 3) table.insert_buffered(i * n + me, all(i + 1000));
+  table.flush();
+  CHECK(table.size() == 200 * n);
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const record found = table.find(i * n + me).value_or(record{});
+    CHECK(found.whole() && found.of[0] == (i % 3 == 0 ? i + 1000 : i));
+  }
+  CHECK(table.statistics().inserted == 200 && table.statistics().replaced == 67);
+  world.barrier();
+  // All processes write the same keys.
+  for (std::uint64_t i = 0; i < 50; ++i) table.insert_buffered(1'000'000 + i, all(me));
+  table.flush();
+  CHECK(table.size() == 200 * n + 50);
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    const record found = table.find(1'000'000 + i).value_or(record{{1}});
+    CHECK(found.whole() && found.of[0] < n);
+  }
+  world.barrier();
+  // What does not fit in stays, and comes in when there is room.
+  const std::string text = refusal([&] {
+    for (std::uint64_t i = 0; i < 300; ++i) table.insert_buffered(2'000'000 + i * n + me, all(i));
+    table.flush();
+  });
+  CHECK(has(text, "weft: the hash table is full: process "));
+  world.barrier();
+  table.rehash(3000);
+  table.flush();
+  CHECK(table.find(2'000'000 + me).value_or(record{{1}}).of[0] == 0);
   world.barrier();
 }
 
@@ -204,10 +246,20 @@ int main(int argc, char** argv) {
   weft::mpi::environment mpi(argc, argv);
   weft::mpi::communicator& world = mpi.world();
   for (const rma::backend backend : {rma::backend::shared, rma::backend::mpi}) {
-    alone(world, backend);
-    against_each_other(world, backend);
+    alone(world, {.backend = backend});
+    against_each_other(world, {.backend = backend}, 300);
     full_and_cache(world, backend);
+    buffered(world, {.backend = backend});
+    for (const rma::lock_kind kind :
+         {rma::lock_kind::mpi, rma::lock_kind::gbh, rma::lock_kind::gbh_backoff,
+          rma::lock_kind::mcs_writer_preference, rma::lock_kind::d_mcs, rma::lock_kind::rma_rw})
+      against_each_other(world, {.backend = backend, .lock = kind, .ranges = 2}, 60);
+    alone(world, {.backend = backend, .lock = rma::lock_kind::rma_rw, .ranges = 3});
+    buffered(world, {.backend = backend, .lock = rma::lock_kind::gbh_backoff, .ranges = 2});
   }
+  alone(world, {.backend = rma::backend::messages});
+  against_each_other(world, {.backend = rma::backend::messages}, 30);
+  CHECK(has(refusal([&] { rma::hash_table<int, int>(world, {.ranges = 0}); }), "one to as many ranges"));
   files(world, std::string(argc > 1 ? argv[1] : "/tmp/weft-table") + "-" + std::to_string(world.size()));
   const int wrong = world.sum(failures);
   if (world.rank() == 0 && wrong == 0) std::printf("right\n");

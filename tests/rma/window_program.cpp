@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: BSL-1.0
-// Windows of a job: every operation, backend and kind of lock; what is refused. Run by mpiexec; process 0
-// prints "right" if all processes found everything right. usage: window_program [leave | hold | uncaught]: a
-// process ends the job by an exception, by a window that it destroys with a lock, or by an exception that
-// nobody catches.
+// Windows of a job: every operation, backend and kind of lock, from several threads too; what is refused. Run
+// by mpiexec; process 0 prints "right" if all processes found everything right. usage: window_program [leave
+// | hold | uncaught]: a process ends the job by an exception, by a window that it destroys with a lock, or by
+// an exception that nobody catches.
 #include <weft/rma.hpp>
+#include <weft/rma/transfer_queue.hpp>
+#include <weft/weft.hpp>
 
 #include <array>
+#include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <random>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace rma = weft::rma;
 
@@ -106,26 +112,184 @@ void atomics(const weft::mpi::communicator& world, rma::backend backend) {
   world.barrier();
 }
 
-/// Counters that only locks protect, and two words that belong together.
-void locks(const weft::mpi::communicator& world, rma::backend backend, rma::lock_kind kind) {
-  rma::window<std::uint64_t> w(world, 2, {.lock = kind, .backend = backend});
+/// Many elements at once, each combined atomically; operations that are begun, and finished later.
+template <class T>
+void together(const weft::mpi::communicator& world, rma::backend backend) {
+  rma::window<T> w(world, 64, {.lock = rma::lock_kind::d_mcs, .backend = backend});
+  const int n = world.size(), me = world.rank();
+  std::vector<T> ones(64, static_cast<T>(1));
+  for (int i = 0; i < 10; ++i) w.accumulate(0, 0, ones, rma::combine::sum);
+  world.barrier();
+  for (std::size_t i = 0; i < 64; ++i) CHECK(w.get(0, i) == static_cast<T>(10 * n));
+  world.barrier();
+  const T two = static_cast<T>(2), mine = static_cast<T>(me + 3);
+  w.accumulate(0, 0, std::span<const T>(&two, 1), rma::combine::product);
+  world.barrier();
+  w.accumulate(0, 1, std::span<const T>(&mine, 1), rma::combine::maximum);
+  w.accumulate(0, 2, std::span<const T>(&mine, 1), rma::combine::minimum);
+  world.barrier();
+  CHECK(w.get(0, 0) == static_cast<T>(10 * n * (1 << n)));
+  CHECK(w.get(0, 1) == static_cast<T>(std::max(10 * n, n + 2)));
+  CHECK(w.get(0, 2) == static_cast<T>(3));
+  if constexpr (std::is_integral_v<T>) {
+    world.barrier();
+    const T bit = static_cast<T>(T{1} << me);
+    w.put(0, 3, static_cast<T>(0));
+    w.put(0, 4, static_cast<T>(-1));
+    world.barrier();
+    w.accumulate(0, 3, std::span<const T>(&bit, 1), rma::combine::bit_xor);
+    world.barrier();
+    const T others = static_cast<T>(~bit);
+    w.accumulate(0, 4, std::span<const T>(&others, 1), rma::combine::bit_and);
+    world.barrier();
+    CHECK(w.get(0, 3) == static_cast<T>((1 << n) - 1));
+    CHECK(w.get(0, 4) == static_cast<T>(~((1 << n) - 1)));
+  } else {
+    CHECK(refusal<weft::error>([&] { w.accumulate(0, 0, ones, rma::combine::bit_or); }).find("no bits") !=
+          std::string::npos);
+  }
+  world.barrier();
+  // A table of pieces, written to everybody before one of them is finished, and read in the same way.
+  std::vector<T> pieces(8);
+  for (std::size_t i = 0; i < 8; ++i) pieces[i] = value<T>(me, i);
+  if (static_cast<std::size_t>(n) * 8 <= 64) {
+    for (int p = 0; p < n; ++p) w.start_put(p, static_cast<std::size_t>(me) * 8, pieces);
+    for (int p = 0; p < n; ++p) w.finish(p);
+    world.barrier();
+    std::vector<T> all(static_cast<std::size_t>(n) * 8);
+    for (int p = 0; p < n; ++p)
+      w.start_get(p, static_cast<std::size_t>(p) * 8,
+                  std::span<T>(all).subspan(static_cast<std::size_t>(p) * 8, 8));
+    for (int p = 0; p < n; ++p) w.finish(p);
+    for (int p = 0; p < n; ++p)
+      for (std::size_t i = 0; i < 8; ++i) CHECK(all[static_cast<std::size_t>(p) * 8 + i] == value<T>(p, i));
+  }
+  world.barrier();
+}
+
+/// Several threads of each process at once, as tasks are.
+void threads(const weft::mpi::communicator& world, rma::backend backend) {
+  rma::window<std::uint64_t> w(world, 40, {.lock = rma::lock_kind::d_mcs, .backend = backend});
   const int n = world.size();
+  std::vector<std::thread> all;
+  std::atomic<int> wrong{0};
+  for (std::size_t t = 0; t < 3; ++t)
+    all.emplace_back([&, t] {
+      for (int i = 0; i < 30; ++i) {
+        w.fetch_add(0, 0, 1);
+        const std::array<std::uint64_t, 4> some = {t, t + 1, t + 2, t + 3};
+        const auto own = static_cast<std::size_t>(world.rank()) % 3 * 12 + 4 * t + 1;
+        if (world.rank() >= 3) continue;
+        w.put(n - 1, own, some);
+        std::array<std::uint64_t, 4> back{};
+        w.get(n - 1, own, back);
+        wrong += back != some;
+      }
+    });
+  for (std::thread& t : all) t.join();
+  CHECK(wrong == 0);
+  world.barrier();
+  CHECK(w.get(0, 0) == static_cast<std::uint64_t>(n) * 90);
+  world.barrier();
+}
+
+/// Tasks that end when what they have asked for is there.
+void tasks(const weft::mpi::communicator& world, rma::backend backend) {
+  constexpr std::size_t pieces = 12, size = 100;
+  rma::window<std::uint64_t> w(world, pieces * size + 1, {.backend = backend});
+  const int n = world.size(), next = (world.rank() + 1) % n;
+  std::uint64_t sum = 0;
+  std::vector<std::vector<std::uint64_t>> out(pieces), back(pieces);
+  std::vector<std::uint64_t> was(pieces);
+  {
+    rma::transfer_queue queue;
+    weft::runtime rt({.workers = 2});
+    rt.run([&] {
+      for (std::size_t i = 0; i < pieces; ++i) {
+        weft::fork([i](std::vector<std::uint64_t>& v) { v.assign(size, i + 1); },
+                   weft::write(weft::borrow(out[i])));
+        weft::fork(
+            {.event = true},
+            [&, i](const std::vector<std::uint64_t>& v) {
+              queue.put(w, next, i * size, std::span<const std::uint64_t>(v), weft::this_task::hold());
+            },
+            weft::read(weft::borrow(out[i])));
+      }
+      weft::sync();
+      for (std::size_t i = 0; i < pieces; ++i) {
+        weft::fork(
+            {.event = true},
+            [&, i](std::vector<std::uint64_t>& v) {
+              v.resize(size);
+              queue.get(w, next, i * size, std::span(v), weft::this_task::hold());
+            },
+            weft::update(weft::borrow(back[i])));
+        weft::fork(
+            [&](const std::vector<std::uint64_t>& v, std::uint64_t& s) {
+              for (const std::uint64_t x : v) s += x;
+            },
+            weft::read(weft::borrow(back[i])), weft::update(weft::borrow(sum)));
+        weft::fork(
+            {.event = true},
+            [&](std::uint64_t& before) {
+              queue.fetch_add(w, 0, pieces * size, std::uint64_t{1}, before, weft::this_task::hold());
+            },
+            weft::update(weft::borrow(was[i])));
+      }
+    });
+    CHECK(sum == size * pieces * (pieces + 1) / 2);
+    // A failure leaves the run.
+    CHECK(refusal<std::out_of_range>([&] {
+            rt.run([&] {
+              weft::fork({.event = true}, [&] {
+                queue.get(w, 0, pieces * size, std::span(back[0]), weft::this_task::hold());
+              });
+            });
+          }).find("in a window of 1201 elements") != std::string::npos);
+  }
+  world.barrier();
+  CHECK(w.get(0, pieces * size) == pieces * static_cast<std::uint64_t>(n));
+  std::uint64_t numbers = 0;
+  for (const std::uint64_t x : was) numbers += x;
+  const std::uint64_t all = pieces * static_cast<std::uint64_t>(n);
+  CHECK(world.sum(numbers) == all * (all - 1) / 2);
+  world.barrier();
+}
+
+/// Counters that only locks protect, and two words that belong together.
+void locks(const weft::mpi::communicator& world, const rma::window_options& options) {
+  const rma::lock_kind kind = options.lock;
+  rma::window<std::uint64_t> w(world, 2, options);
+  const int n = world.size();
+  const bool tries = kind != rma::lock_kind::mpi;
+  const bool locks_all = rma::has_lock_all(kind) || (options.lock_all && rma::has_shared(kind));
   std::mt19937 random(17 + static_cast<unsigned>(world.rank()));
   std::uint64_t writes = 0;
   bool whole = true;
+  const auto write = [&](int target) {
+    const std::uint64_t v = w.get(target, 0);
+    w.put(target, 0, v + 1);
+    w.put(target, 1, v + 1);
+    ++writes;
+  };
   for (int i = 0; i < 150; ++i) {
     const int target = i % 3 == 0 ? 0 : static_cast<int>(random() % static_cast<unsigned>(n));
-    const unsigned what = random() % 16;
-    if (what < 6 || !rma::has_shared(kind)) {
+    const auto what = static_cast<unsigned>(random() % 20);
+    if (what < 5 || (!rma::has_shared(kind) && what < 16)) {
       const rma::exclusive_lock hold(w, target);
-      const std::uint64_t v = w.get(target, 0);
-      w.put(target, 0, v + 1);
-      w.put(target, 1, v + 1);
-      ++writes;
-    } else if (what == 15 && rma::has_lock_all(kind)) {
+      write(target);
+    } else if (what == 15 && locks_all) {
       const rma::shared_lock_all hold(w);
       for (int p = 0; p < n; ++p) whole &= w.get(p, 0) == w.get(p, 1);
-    } else {
+    } else if (what == 16 && tries) {
+      if (const rma::exclusive_lock hold(w, target, std::try_to_lock); hold) write(target);
+    } else if (what == 17 && tries) {
+      if (const rma::exclusive_lock hold(w, target, std::chrono::milliseconds(5)); hold.owns_lock())
+        write(target);
+    } else if (what == 18 && tries && rma::has_shared(kind)) {
+      if (const rma::shared_lock hold(w, target, std::try_to_lock); hold)
+        whole &= w.get(target, 0) == w.get(target, 1);
+    } else if (rma::has_shared(kind)) {
       const rma::shared_lock hold(w, target);
       whole &= w.get(target, 0) == w.get(target, 1);
     }
@@ -140,23 +304,88 @@ void locks(const weft::mpi::communicator& world, rma::backend backend, rma::lock
   for (int p = 0; p < n; ++p) w.unlock_exclusive(p);
   world.barrier();
   CHECK(w.local()[1] == w.local()[0] + static_cast<std::uint64_t>(n));
+  // A try fails while another process has the lock, and succeeds when nobody has it.
+  if (tries && n > 1) {
+    if (world.rank() == 0) {
+      const rma::exclusive_lock hold(w, 0, std::try_to_lock);
+      CHECK(hold.owns_lock());
+      world.barrier();
+      world.barrier();
+    } else {
+      world.barrier();
+      CHECK(!rma::exclusive_lock(w, 0, std::try_to_lock).owns_lock());
+      CHECK(!rma::exclusive_lock(w, 0, std::chrono::milliseconds(3)).owns_lock());
+      if (rma::has_shared(kind)) CHECK(!rma::shared_lock(w, 0, std::chrono::microseconds(50)).owns_lock());
+      world.barrier();
+    }
+    world.barrier();
+    if (world.rank() == 1) CHECK(rma::exclusive_lock(w, 0, std::chrono::seconds(10)).owns_lock());
+    world.barrier();
+  }
+  if (!tries)
+    CHECK(refusal<weft::error>([&] { w.try_lock_exclusive(0); }) ==
+          "weft: MPI_Win_lock cannot be tried, only waited for");
   {
     const rma::exclusive_lock hold(w, world.rank());
     CHECK(refusal<weft::error>([&] { w.lock_exclusive(world.rank()); }) ==
           "weft: this process holds a lock of process " + std::to_string(world.rank()) + " already");
     CHECK(refusal<weft::error>([&] { w.unlock_shared(world.rank()); }) ==
           "weft: this process does not hold the lock");
-    if (rma::has_lock_all(kind))
+    if (locks_all)
       CHECK(refusal<weft::error>([&] { w.lock_shared_all(); }) ==
             "weft: this process holds other locks of the window");
   }
   if (!rma::has_shared(kind))
     CHECK(refusal<weft::error>([&] { w.lock_shared(0); }) == "weft: locks of the kind d_mcs are exclusive");
-  if (!rma::has_lock_all(kind))
-    CHECK(refusal<weft::error>([&] { w.lock_shared_all(); }) ==
-          std::string("weft: locks of the kind ") + rma::name(kind) + " are for single targets");
+  if (!locks_all)
+    CHECK(refusal<weft::error>([&] {
+            w.lock_shared_all();
+          }).starts_with(std::string("weft: locks of the kind ") + rma::name(kind)));
   CHECK(refusal<std::out_of_range>([&] { w.lock_exclusive(n); }) != "nothing was thrown");
   world.barrier();
+}
+
+/// What hints to MPI choose, and options that make no sense.
+void options(const weft::mpi::communicator& world) {
+  MPI_Info hints = MPI_INFO_NULL;
+  CHECK(rma::options_from(hints, {.lock = rma::lock_kind::d_mcs}).lock == rma::lock_kind::d_mcs);
+  MPI_Info_create(&hints);
+  CHECK(rma::options_from(hints, {.lock = rma::lock_kind::d_mcs}).lock == rma::lock_kind::d_mcs);
+  MPI_Info_set(hints, "PASSIVE_SYNC_MODE", "writer-precedence");
+  CHECK(rma::options_from(hints, {.lock = rma::lock_kind::d_mcs}).lock ==
+        rma::lock_kind::mcs_writer_preference);
+  MPI_Info_set(hints, "PASSIVE_SYNC_MODE", "full-support");
+  CHECK(rma::window<int>(world, 1, rma::options_from(hints)).lock() == rma::lock_kind::gbh_backoff);
+  MPI_Info_set(hints, "PASSIVE_SYNC_MODE", "fair");
+  CHECK(refusal<weft::error>([&] { rma::options_from(hints); }).find("'fair'") != std::string::npos);
+  MPI_Info_free(&hints);
+  CHECK(refusal<weft::error>([&] { rma::window<int>(world, 1, {.group = -1}); }) != "nothing was thrown");
+  CHECK(refusal<weft::error>([&] { rma::window<int>(world, 1, {.most_writers_in_a_row = 0}); }) !=
+        "nothing was thrown");
+}
+
+/// A target that stays outside MPI costs the others little.
+void outside(const weft::mpi::communicator& world) {
+  using clock = std::chrono::steady_clock;
+  for (const rma::backend backend : {rma::backend::shared, rma::backend::between_nodes}) {
+    rma::window<std::uint64_t> w(world, 4, {.backend = backend});
+    CHECK(w.one_sided());
+    if (backend == rma::backend::between_nodes) CHECK(w.backend() != rma::backend::between_nodes);
+    world.barrier();
+    double seconds = 0;
+    if (world.rank() == 0 && world.size() > 1)
+      std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    else if (world.rank() == 1) {
+      const auto start = clock::now();
+      for (std::uint64_t i = 0; i < 50; ++i) {
+        const rma::exclusive_lock hold(w, 0);
+        w.put(0, 1, i);
+      }
+      seconds = std::chrono::duration<double>(clock::now() - start).count();
+    }
+    world.barrier();
+    CHECK(seconds < 0.3);
+  }
 }
 
 }  // namespace
@@ -165,15 +394,21 @@ int main(int argc, char** argv) {
   weft::mpi::environment mpi(argc, argv);
   weft::mpi::communicator& world = mpi.world();
   const std::string how = argc > 1 ? argv[1] : "";
-  if (how == "leave" || how == "uncaught" || how == "hold") {
+  if (how == "leave" || how == "uncaught" || how == "hold" || how == "die") {
     const auto end = [&] {
       rma::window<int> w(world, 1);
       if (world.rank() == world.size() - 1) {
+        if (how == "die") {
+          w.lock_exclusive(0);
+          world.barrier();
+          std::raise(SIGKILL);
+        }
         if (how != "hold") throw std::runtime_error("the disk is on fire");
         w.lock_exclusive(0);
         return;
       }
-      world.barrier();  // never returns
+      world.barrier();  // returns only if a process is about to die with a lock
+      w.lock_exclusive(0);
     };
     if (how == "leave") {
       try {
@@ -193,7 +428,7 @@ int main(int argc, char** argv) {
   CHECK(world.broadcast(10 + world.rank(), world.size() - 1) == 9 + world.size());
   CHECK(world.gather(world.rank() * 2).back() == 2 * (world.size() - 1));
   CHECK(world.node().size() >= 1);
-  for (const rma::backend backend : {rma::backend::shared, rma::backend::mpi}) {
+  for (const rma::backend backend : {rma::backend::shared, rma::backend::mpi, rma::backend::messages}) {
     elements<std::uint64_t>(world, backend);
     elements<double>(world, backend);
     elements<std::int16_t>(world, backend);
@@ -201,10 +436,24 @@ int main(int argc, char** argv) {
     elements<wide>(world, backend);
     atomics<std::uint64_t>(world, backend);
     atomics<std::int32_t>(world, backend);
-    for (const rma::lock_kind kind : {rma::lock_kind::mpi, rma::lock_kind::gbh, rma::lock_kind::gbh_backoff,
-                                      rma::lock_kind::mcs_writer_preference, rma::lock_kind::d_mcs})
-      locks(world, backend, kind);
+    together<std::int32_t>(world, backend);
+    together<double>(world, backend);
+    threads(world, backend);
+    tasks(world, backend);
+    for (const rma::lock_kind kind :
+         {rma::lock_kind::mpi, rma::lock_kind::gbh, rma::lock_kind::gbh_backoff,
+          rma::lock_kind::mcs_writer_preference, rma::lock_kind::d_mcs, rma::lock_kind::rma_rw})
+      locks(world, {.lock = kind, .backend = backend});
+    locks(world, {.lock = rma::lock_kind::mcs_writer_preference, .backend = backend, .lock_all = true});
+    locks(world, {.lock = rma::lock_kind::rma_rw,
+                  .backend = backend,
+                  .lock_all = true,
+                  .group = 1,
+                  .most_writers_in_a_row = 2});
+    locks(world, {.lock = rma::lock_kind::rma_rw, .backend = backend, .group = 2});
   }
+  options(world);
+  outside(world);
   CHECK(rma::window<int>(world, 1).backend() == rma::backend::shared);
   const int all = world.sum(failures);
   if (world.rank() == 0 && all == 0) std::printf("right\n");

@@ -38,6 +38,7 @@ class communicator {
     detail::check(MPI_Comm_dup(from, &handle_), "MPI_Comm_dup");
     adopt_();
   }
+  /// Takes over the part of `other`.
   communicator(communicator&& other) noexcept
       : handle_(std::exchange(other.handle_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_) {}
   communicator(const communicator&) = delete;

@@ -4,6 +4,9 @@
 
 #include <weft/rma/window.hpp>
 
+#include <chrono>
+#include <mutex>
+
 namespace weft::inline WEFT_ABI::rma {
 
 /// Locks a target exclusively: no other process has a lock of it.
@@ -12,14 +15,29 @@ template <class T>
 class exclusive_lock {
  public:
   /// Waits for the lock.
-  exclusive_lock(window<T>& w, process target) : window_(w), target_(target) { w.lock_exclusive(target); }
+  exclusive_lock(window<T>& w, process target) : window_(w), target_(target), owns_(true) {
+    w.lock_exclusive(target);
+  }
+  /// Takes the lock if nobody else has it.
+  exclusive_lock(window<T>& w, process target, std::try_to_lock_t)
+      : window_(w), target_(target), owns_(w.try_lock_exclusive(target)) {}
+  /// Tries to take the lock, for so long at most.
+  exclusive_lock(window<T>& w, process target, std::chrono::nanoseconds limit)
+      : window_(w), target_(target), owns_(w.try_lock_exclusive_for(target, limit)) {}
   exclusive_lock(const exclusive_lock&) = delete;
   exclusive_lock& operator=(const exclusive_lock&) = delete;
-  ~exclusive_lock() { window_.unlock_exclusive(target_); }
+  ~exclusive_lock() {
+    if (owns_) window_.unlock_exclusive(target_);
+  }
+  /// Whether it has the lock.
+  bool owns_lock() const noexcept { return owns_; }
+  /// The same.
+  explicit operator bool() const noexcept { return owns_; }
 
  private:
   window<T>& window_;
   process target_;
+  bool owns_;
 };
 
 /// Locks a target for reading: other processes may have shared locks of it.
@@ -28,14 +46,29 @@ template <class T>
 class shared_lock {
  public:
   /// Waits for the lock.
-  shared_lock(window<T>& w, process target) : window_(w), target_(target) { w.lock_shared(target); }
+  shared_lock(window<T>& w, process target) : window_(w), target_(target), owns_(true) {
+    w.lock_shared(target);
+  }
+  /// Takes the lock if no writer has it or waits for it.
+  shared_lock(window<T>& w, process target, std::try_to_lock_t)
+      : window_(w), target_(target), owns_(w.try_lock_shared(target)) {}
+  /// Tries to take the lock, for so long at most.
+  shared_lock(window<T>& w, process target, std::chrono::nanoseconds limit)
+      : window_(w), target_(target), owns_(w.try_lock_shared_for(target, limit)) {}
   shared_lock(const shared_lock&) = delete;
   shared_lock& operator=(const shared_lock&) = delete;
-  ~shared_lock() { window_.unlock_shared(target_); }
+  ~shared_lock() {
+    if (owns_) window_.unlock_shared(target_);
+  }
+  /// Whether it has the lock.
+  bool owns_lock() const noexcept { return owns_; }
+  /// The same.
+  explicit operator bool() const noexcept { return owns_; }
 
  private:
   window<T>& window_;
   process target_;
+  bool owns_;
 };
 
 /// Locks all targets for reading.

@@ -246,8 +246,12 @@ class world {
     obstructed_ = true;
     const std::string name = draw_.one_in(2) ? "near/s.weft-part" : "near/s.weft-log";
     if (own_.erase(name) == 0) return;
+    // The inode number stays taken: a file that gets the same one within a tick of the file system's clock
+    // cannot be told from that of the writer.
+    const int held = ::open((root_ + name).c_str(), O_PATH);
     ::unlink((root_ + name).c_str());
     if (!draw_.one_in(3)) plant_one_(name);
+    ::close(held);
     if (name == "near/s.weft-part") return;
     // Nothing vouches for what is left.
     log_lost_ = true;

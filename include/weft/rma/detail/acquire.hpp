@@ -42,7 +42,7 @@ class back_off {
 
 /// Executes steps until they are done. `patient`: with growing pauses after each failure.
 template <class Steps, remote_words W>
-void execute(Steps steps, W& words, bool patient = false) {
+void execute(Steps& steps, W& words, bool patient = false) {
   patience between;
   back_off after_failure;
   for (;;) switch (steps.step(words)) {
@@ -56,6 +56,23 @@ void execute(Steps steps, W& words, bool patient = false) {
         break;
       case progress::done:
         return;
+    }
+}
+
+/// Executes steps until they are done, or fail for the first time. *Returns*: whether they are done.
+template <class Steps, remote_words W>
+bool try_execute(Steps& steps, W& words) {
+  patience between;
+  for (;;) switch (steps.step(words)) {
+      case progress::more:
+        break;
+      case progress::wait:
+        between.wait();
+        break;
+      case progress::retry:
+        return false;
+      case progress::done:
+        return true;
     }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Buckets of a hash table in the memory of other processes: read without locks, written by one process at a
-// time.
+// Buckets of a hash table in the memory of other processes, written by one process at a time.
 #pragma once
 
 #include <weft/rma/detail/acquire.hpp>
@@ -8,7 +7,10 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 namespace weft::inline WEFT_ABI::rma::detail {
 
@@ -20,12 +22,13 @@ inline constexpr std::uint64_t live =
 inline constexpr std::uint64_t one = 4;  ///< the next count
 }  // namespace bucket_state
 
-/// Spreads the bits of a number.
-constexpr std::uint64_t mix(std::uint64_t h) noexcept {
-  h = (h ^ h >> 32) * 0xd6e8feb86659fd93;
-  h = (h ^ h >> 32) * 0xd6e8feb86659fd93;
-  return h ^ h >> 32;
+/// All bits of two numbers in one.
+constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
+  __extension__ using wide = unsigned __int128;
+  const wide product = static_cast<wide>(a) * b;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
+inline constexpr std::uint64_t odd = 0x9e3779b97f4a7c15, other_odd = 0xd6e8feb86659fd93;
 
 /// What a bucket holds, in words: the state, the key, the value, and a checksum of all that for memory that
 /// is reached through MPI, where a read may meet a write in any order.
@@ -34,7 +37,7 @@ struct bucket_image {
   static constexpr std::size_t key_words = (sizeof(Key) + 7) / 8, value_words = (sizeof(Value) + 7) / 8;
   static constexpr std::size_t words = 1 + key_words + value_words + 1;
 
-  std::array<std::uint64_t, words> of{};
+  std::array<std::uint64_t, words> of;  // as it comes: what was not read is not used
 
   std::uint64_t state() const noexcept { return of[0]; }
   bool is(const Key& k) const noexcept {
@@ -57,14 +60,16 @@ struct bucket_image {
     std::memcpy(&of[1 + key_words], &v, sizeof v);
   }
   std::uint64_t checksum() const noexcept {
-    std::uint64_t sum = 0x9e3779b97f4a7c15;
-    for (std::size_t i = 0; i + 1 < words; ++i) sum = mix(sum + of[i]);
+    std::uint64_t sum = odd;
+    for (std::size_t i = 0; i + 1 < words; ++i) sum = std::rotl(sum, 5) + mix(of[i] ^ other_odd, odd + 2 * i);
     return sum;
   }
 };
 
-/// The buckets of all processes. A reader reads the state, the rest, and the state again; a writer makes the
-/// bucket busy, writes the rest, and then the new state.
+/// The buckets of all processes. Without locks, a reader reads the state, the rest, and the state again; a
+/// writer makes the bucket busy, writes the rest, and then the new state. With locks, the buckets of a
+/// process are divided into ranges, each with a lock that whoever reads or writes there holds; nothing else
+/// is needed.
 template <class Key, class Value>
 class buckets {
  public:
@@ -73,45 +78,118 @@ class buckets {
                     std::is_default_constructible_v<Key> && std::is_default_constructible_v<Value>,
                 "weft: keys and values of a hash table are trivially copyable");
 
-  buckets(const mpi::communicator& group, std::size_t each, rma::backend b)
-      : each_(each), window_(group, each * image::words, {.lock = lock_kind::d_mcs, .backend = b}) {}
+  /// `lock`: the kind of locks; without one, buckets are read without locks.
+  buckets(const mpi::communicator& group, std::size_t each, rma::backend b, std::optional<lock_kind> lock,
+          unsigned ranges)
+      : each_(each),
+        range_((each + ranges - 1) / ranges),
+        locks_(lock.has_value()),
+        window_(group, each * image::words,
+                {.lock = lock.value_or(lock_kind::d_mcs), .backend = b, .locks = locks_ ? ranges : 1}) {}
 
   std::size_t each() const noexcept { return each_; }
   const mpi::communicator& group() const noexcept { return window_.group(); }
   rma::backend backend() const noexcept { return window_.backend(); }
   std::uint64_t retries() const noexcept { return retries_; }
+  bool has_locks() const noexcept { return locks_; }
+
+  /// The buckets that a key may come to whose first one is `bucket`: from the beginning of a range on, so
+  /// many.
+  std::pair<std::size_t, std::size_t> range_of(std::size_t bucket) const noexcept {
+    if (!locks_) return {0, each_};
+    const std::size_t begin = bucket / range_ * range_;
+    return {begin, std::min(range_, each_ - begin)};
+  }
+  /// Holds the lock of the range of a bucket, if there are locks.
+  class guard {
+   public:
+    guard(const buckets& of, process p, std::size_t bucket, bool writes)
+        : window_(of.locks_ ? &of.window_ : nullptr),
+          target_(p),
+          number_(static_cast<unsigned>(bucket / of.range_)),
+          exclusive_(writes || !has_shared(of.window_.lock())) {
+      if (window_ == nullptr) return;
+      exclusive_ ? window_->lock_exclusive(p, number_) : window_->lock_shared(p, number_);
+    }
+    guard(const guard&) = delete;
+    guard& operator=(const guard&) = delete;
+    ~guard() {
+      if (window_ == nullptr) return;
+      exclusive_ ? window_->unlock_exclusive(target_, number_) : window_->unlock_shared(target_, number_);
+    }
+
+   private:
+    window<std::uint64_t>* window_;
+    process target_;
+    unsigned number_;
+    bool exclusive_;
+  };
 
   /// A consistent image of a bucket; only the state and the key if it is not `wanted`.
-  image read(process p, std::size_t bucket, const Key* wanted) const {
-    image i;
-    for (patience between;; between.wait(), ++retries_)
-      if (try_read_(p, bucket, wanted, i)) return i;
+  void read(process p, std::size_t bucket, const Key* wanted, image& i) const {
+    if (locks_) return window_.get(p, bucket * image::words, std::span<std::uint64_t>(i.of));
+    for (patience between; !try_read_(p, bucket, wanted, i); between.wait()) ++retries_;
   }
   /// Makes a bucket busy that has this state. *Returns*: whether it had.
   bool claim(process p, std::size_t bucket, std::uint64_t state) {
-    return window_.compare_exchange(p, bucket * image::words, state, state | bucket_state::busy) == state;
+    return locks_ ||
+           window_.compare_exchange(p, bucket * image::words, state, state | bucket_state::busy) == state;
   }
   /// Writes a bucket that is busy, and ends that. The image has the new state.
   void publish(process p, std::size_t bucket, image& i) {
     const std::size_t at = bucket * image::words;
-    if (std::uint64_t* const first = window_.direct(p)) {
+    std::uint64_t* const first = window_.direct(p);
+    if (first != nullptr && !locks_) {
       std::atomic_thread_fence(std::memory_order_release);  // nobody sees the rest before the state was busy
       for (std::size_t w = 1; w + 1 < image::words; ++w)
         word_(first + at + w).store(i.of[w], std::memory_order_relaxed);
       word_(first + at).store(i.of[0], std::memory_order_release);
       return;
     }
-    i.of.back() = i.checksum();
-    window_.put(p, at + 1, std::span<const std::uint64_t>(i.of).subspan(1));
-    window_.put(p, at, i.of[0]);
+    start_publish(p, bucket, i);
+    window_.finish(p);
+    start_state(p, bucket, i);
+    window_.finish(p);
   }
   /// Ends that a bucket is busy; nothing else has changed.
   void release(process p, std::size_t bucket, std::uint64_t state) {
+    if (locks_) return;
     if (std::uint64_t* const first = window_.direct(p))
       word_(first + bucket * image::words).store(state, std::memory_order_release);
     else
       window_.put(p, bucket * image::words, state);
   }
+
+  /// Whether the buckets of a process have an address here.
+  bool has_address(process p) const noexcept { return window_.direct(p) != nullptr; }
+  /// Brings a bucket into the cache, where it has an address.
+  void prefetch(process p, std::size_t bucket) const noexcept {
+    __builtin_prefetch(window_.direct(p) + bucket * image::words);
+  }
+  /// Many buckets of a process at once; each step is complete after finish(). First their images,
+  void start_read(process p, std::size_t bucket, image& i) const {
+    window_.start_get(p, bucket * image::words, std::span<std::uint64_t>(i.of));
+  }
+  /// of which those are consistent;
+  bool is_consistent(const image& i) const noexcept {
+    return locks_ || i.of[0] == 0 || ((i.of[0] & bucket_state::busy) == 0 && i.of.back() == i.checksum());
+  }
+  /// then what buckets hold that are claimed,
+  void start_publish(process p, std::size_t bucket, image& i) {
+    i.of.back() = i.checksum();
+    const auto words = std::span<const std::uint64_t>(i.of);
+    if (locks_)
+      window_.start_put(p, bucket * image::words, words);
+    else
+      window_.start_put(p, bucket * image::words + 1, words.subspan(1));
+  }
+  /// and their states.
+  void start_state(process p, std::size_t bucket, const image& i) {
+    if (!locks_)
+      window_.start_accumulate(p, bucket * image::words, std::span<const std::uint64_t>(i.of).first(1),
+                               combine::replace);
+  }
+  void finish(process p) const { window_.finish(p); }
 
  private:
   static std::atomic_ref<std::uint64_t> word_(std::uint64_t* at) noexcept {
@@ -123,8 +201,11 @@ class buckets {
     std::uint64_t* const first = window_.direct(p);
     if (first == nullptr) {
       window_.get(p, at, std::span<std::uint64_t>(i.of));
-      return i.of[0] == 0 || ((i.of[0] & bucket_state::busy) == 0 && i.of.back() == i.checksum());
+      return is_consistent(i);
     }
+    constexpr std::size_t line = 64 / sizeof(std::uint64_t);
+    for (std::size_t ahead = line; ahead < image::words; ahead += line)
+      __builtin_prefetch(first + at + ahead);  // all of a large bucket, while its beginning comes
     i.of[0] = word_(first + at).load(std::memory_order_acquire);
     if (i.of[0] == 0) return true;
     if (i.of[0] & bucket_state::busy) return false;
@@ -138,7 +219,8 @@ class buckets {
     return word_(first + at).load(std::memory_order_relaxed) == i.of[0];
   }
 
-  std::size_t each_;
+  std::size_t each_, range_;
+  bool locks_;
   mutable window<std::uint64_t> window_;
   mutable std::uint64_t retries_ = 0;
 };

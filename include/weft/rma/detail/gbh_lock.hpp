@@ -2,7 +2,7 @@
 // Locks that are counters: a word of the window for lock_all, and a word of each target.
 #pragma once
 
-#include <weft/rma/words.hpp>
+#include <weft/rma/detail/lock_steps.hpp>
 
 namespace weft::inline WEFT_ABI::rma::detail {
 
@@ -17,12 +17,11 @@ struct gbh_lock {
   static constexpr std::uint32_t target_word = 1;  ///< of each target
   static constexpr std::uint64_t all = std::uint64_t{1} << 32;
 
-  /// Locks a target exclusively.
+  /// Locks a target exclusively. Who has an exclusive lock already has kept others from locking all.
   class exclusive {
    public:
-    /// `holds_another`: the process already has an exclusive lock, which keeps others from locking all.
-    exclusive(process target, bool holds_another) noexcept
-        : target_(target), skips_(holds_another), at_(holds_another ? lock : enter) {}
+    exclusive(process target, const lock_context& c) noexcept
+        : target_(target), skips_(c.holds_another), at_(skips_ != 0 ? lock : enter) {}
     template <remote_words W>
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
       switch (at_) {
@@ -47,10 +46,13 @@ struct gbh_lock {
     std::int32_t skips_;
     place at_;
   };
+  /// Tries that once: nothing is left behind at the first failure.
+  using try_exclusive = exclusive;
   /// Gives an exclusive lock back.
   class exclusive_release {
    public:
-    exclusive_release(process target, bool holds_another) noexcept : target_(target), stays_(holds_another) {}
+    exclusive_release(process target, const lock_context& c) noexcept
+        : target_(target), stays_(c.holds_another) {}
     template <remote_words W>
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
       if (unlocked_ == 0) {
@@ -69,7 +71,7 @@ struct gbh_lock {
   /// Locks a target for reading.
   class shared {
    public:
-    explicit shared(process target) noexcept : target_(target) {}
+    shared(process target, const lock_context&) noexcept : target_(target) {}
     template <remote_words W>
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
       if (undo_ == 0) {
@@ -85,10 +87,12 @@ struct gbh_lock {
     process target_;
     std::int32_t undo_ = 0;
   };
+  /// Tries that once.
+  using try_shared = shared;
   /// Gives a shared lock back.
   class shared_release {
    public:
-    explicit shared_release(process target) noexcept : target_(target) {}
+    shared_release(process target, const lock_context&) noexcept : target_(target) {}
     template <remote_words W>
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
       w.fetch_add(target_, target_word, std::uint64_t{0} - 2);

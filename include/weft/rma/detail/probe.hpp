@@ -2,7 +2,8 @@
 // What the one-sided operations of an MPI can do, found out by trying.
 #pragma once
 
-#include <weft/rma/detail/window_words.hpp>
+#include <weft/mpi/communicator.hpp>
+#include <weft/rma/detail/remote_memory.hpp>
 
 #include <chrono>
 #include <thread>
@@ -18,7 +19,7 @@ struct probe_result {
 /// All processes work on one word of process 0 at once, with additions, with replacements by comparison, and
 /// with both and others; then the last process adds to it while process 0 sleeps. Collective. The word is
 /// zero before and after. *Throws*: mpi::error.
-inline probe_result probe(const mpi_words& words, std::uint32_t index, const mpi::communicator& group) {
+inline probe_result probe(const memory_words& words, std::uint32_t index, const mpi::communicator& group) {
   constexpr std::uint64_t rounds = 20;
   const auto n = static_cast<std::uint64_t>(group.size());
   probe_result found;

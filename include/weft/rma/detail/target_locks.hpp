@@ -2,45 +2,59 @@
 // The locks of a window, of any kind, and which of them this process holds.
 #pragma once
 
+#include <weft/mpi/communicator.hpp>
 #include <weft/rma/detail/acquire.hpp>
+#include <weft/rma/detail/d_mcs_lock.hpp>
+#include <weft/rma/detail/gated_lock.hpp>
 #include <weft/rma/detail/gbh_lock.hpp>
-#include <weft/rma/detail/mcs_locks.hpp>
-#include <weft/rma/detail/window_words.hpp>
+#include <weft/rma/detail/mcs_wp_lock.hpp>
+#include <weft/rma/detail/remote_memory.hpp>
+#include <weft/rma/detail/rma_rw_lock.hpp>
+#include <weft/rma/detail/shared_words.hpp>
 #include <weft/rma/lock_kind.hpp>
 
-#include <optional>
 #include <stdexcept>
 #include <string>
-#include <utility>
+#include <variant>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::rma::detail {
+
+/// Calls `f` with the lock of a kind, which is not that of MPI.
+template <class F>
+decltype(auto) with_lock(lock_kind kind, bool lock_all, F&& f) {
+  switch (kind) {
+    case lock_kind::mcs_writer_preference:
+      return lock_all ? f(gated_lock<mcs_writer_preference_lock>{}) : f(mcs_writer_preference_lock{});
+    case lock_kind::rma_rw:
+      return lock_all ? f(gated_lock<rma_rw_lock>{}) : f(rma_rw_lock{});
+    case lock_kind::d_mcs:
+      return f(d_mcs_lock{});
+    default:
+      return f(gbh_lock{});
+  }
+}
+
+/// Words of each process that locks of a kind need.
+inline std::size_t words_of_locks(lock_kind kind, int processes) {
+  if (kind == lock_kind::mpi) return 0;
+  return with_lock(kind, false, [processes]<class Lock>(Lock) { return Lock::words(processes); });
+}
 
 /// *Throws*: weft::error if this process holds another form of the lock already, or does not hold what it
 /// gives back, or the kind has no such form; std::out_of_range; mpi::error. *Thread safety*: one thread of
 /// each process at a time.
 class target_locks {
  public:
-  /// Words of each process that locks of a kind need.
-  static std::size_t words(lock_kind kind, int processes) noexcept {
-    switch (kind) {
-      case lock_kind::mpi:
-        return 0;
-      case lock_kind::mcs_writer_preference:
-        return mcs_writer_preference_lock::words(processes);
-      case lock_kind::d_mcs:
-        return d_mcs_lock::words(processes);
-      default:
-        return gbh_lock::words(processes);
-    }
-  }
+  using any_words = std::variant<shared_words, memory_words>;
 
-  /// Collective. One of the two kinds of words is there.
-  target_locks(const mpi::communicator& group, lock_kind kind, std::optional<shared_words> shared,
-               std::optional<mpi_words> remote)
+  /// Collective. `lock_all`: the kind is to have a lock of all targets.
+  target_locks(const mpi::communicator& group, lock_kind kind, bool lock_all, const lock_context& context,
+               any_words words)
       : kind_(kind),
-        shared_(std::move(shared)),
-        remote_(std::move(remote)),
+        lock_all_(lock_all),
+        context_(context),
+        words_(std::move(words)),
         holds_(static_cast<std::size_t>(group.size())) {
     if (kind != lock_kind::mpi) return;
     void* none = nullptr;
@@ -62,82 +76,74 @@ class target_locks {
   /// Locks a target exclusively.
   void lock_exclusive(process target) {
     begin_(target);
-    const bool another = exclusive_held_ != 0;
-    switch (kind_) {
-      case lock_kind::mpi:
-        mpi::detail::check(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, lock_window_), "MPI_Win_lock");
-        break;
-      case lock_kind::gbh:
-      case lock_kind::gbh_backoff:
-        execute_(gbh_lock::exclusive(target, another));
-        break;
-      case lock_kind::mcs_writer_preference:
-        execute_(mcs_writer_preference_lock::exclusive(target));
-        break;
-      case lock_kind::d_mcs:
-        execute_(d_mcs_lock::exclusive(target));
-    }
-    taken_(target, held::exclusive);
+    if (kind_ == lock_kind::mpi)
+      mpi::detail::check(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, lock_window_), "MPI_Win_lock");
+    else
+      steps_([&]<class Lock>(Lock) { lock_<typename Lock::exclusive>(target); });
+    taken_(target, form::exclusive);
+  }
+  /// Locks a target exclusively if nobody else has it. *Returns*: whether.
+  bool try_lock_exclusive(process target) {
+    begin_(target);
+    bool got = false;
+    tries_([&]<class Lock>(Lock) { got = try_<typename Lock::try_exclusive>(target); });
+    if (got) taken_(target, form::exclusive);
+    return got;
   }
   /// Gives an exclusive lock back.
   void unlock_exclusive(process target) {
-    given_back_(target, held::exclusive);
-    const bool another = exclusive_held_ != 0;
-    switch (kind_) {
-      case lock_kind::mpi:
-        mpi::detail::check(MPI_Win_unlock(target, lock_window_), "MPI_Win_unlock");
-        break;
-      case lock_kind::gbh:
-      case lock_kind::gbh_backoff:
-        execute_(gbh_lock::exclusive_release(target, another));
-        break;
-      case lock_kind::mcs_writer_preference:
-        execute_(mcs_writer_preference_lock::exclusive_release(target));
-        break;
-      case lock_kind::d_mcs:
-        execute_(d_mcs_lock::exclusive_release(target));
-    }
+    given_back_(target, form::exclusive);
+    if (kind_ == lock_kind::mpi)
+      mpi::detail::check(MPI_Win_unlock(target, lock_window_), "MPI_Win_unlock");
+    else
+      steps_([&]<class Lock>(Lock) { unlock_<typename Lock::exclusive_release>(target); });
   }
   /// Locks a target for reading.
   void lock_shared(process target) {
-    if (!has_shared(kind_))
-      throw error(std::string("weft: locks of the kind ") + name(kind_) + " are exclusive");
+    must_have_shared_();
     begin_(target);
-    switch (kind_) {
-      case lock_kind::mpi:
-        mpi::detail::check(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, lock_window_), "MPI_Win_lock");
-        break;
-      case lock_kind::mcs_writer_preference:
-        execute_(mcs_writer_preference_lock::shared(target));
-        break;
-      default:
-        execute_(gbh_lock::shared(target));
-    }
-    taken_(target, held::shared);
+    if (kind_ == lock_kind::mpi)
+      mpi::detail::check(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, lock_window_), "MPI_Win_lock");
+    else
+      steps_([&]<class Lock>(Lock) {
+        if constexpr (requires { typename Lock::shared; }) lock_<typename Lock::shared>(target);
+      });
+    taken_(target, form::shared);
+  }
+  /// Locks a target for reading if no writer has it or waits for it. *Returns*: whether.
+  bool try_lock_shared(process target) {
+    must_have_shared_();
+    begin_(target);
+    bool got = false;
+    tries_([&]<class Lock>(Lock) {
+      if constexpr (requires { typename Lock::shared; }) got = try_<typename Lock::try_shared>(target);
+    });
+    if (got) taken_(target, form::shared);
+    return got;
   }
   /// Gives a shared lock back.
   void unlock_shared(process target) {
-    given_back_(target, held::shared);
-    switch (kind_) {
-      case lock_kind::mpi:
-        mpi::detail::check(MPI_Win_unlock(target, lock_window_), "MPI_Win_unlock");
-        break;
-      case lock_kind::mcs_writer_preference:
-        execute_(mcs_writer_preference_lock::shared_release(target));
-        break;
-      default:
-        execute_(gbh_lock::shared_release(target));
-    }
+    given_back_(target, form::shared);
+    if (kind_ == lock_kind::mpi)
+      mpi::detail::check(MPI_Win_unlock(target, lock_window_), "MPI_Win_unlock");
+    else
+      steps_([&]<class Lock>(Lock) {
+        if constexpr (requires { typename Lock::shared; }) unlock_<typename Lock::shared_release>(target);
+      });
   }
   /// Locks all targets for reading.
   void lock_shared_all() {
-    if (!has_lock_all(kind_))
-      throw error(std::string("weft: locks of the kind ") + name(kind_) + " are for single targets");
+    if (!has_lock_all(kind_) && !(lock_all_ && has_shared(kind_)))
+      throw error(std::string("weft: locks of the kind ") + name(kind_) +
+                  (has_shared(kind_) ? " lock all targets only if window_options::lock_all says so"
+                                     : " are for single targets"));
     if (locks_held_ != 0) throw error("weft: this process holds other locks of the window");
     if (kind_ == lock_kind::mpi)
       mpi::detail::check(MPI_Win_lock_all(0, lock_window_), "MPI_Win_lock_all");
     else
-      execute_(gbh_lock::shared_all());
+      steps_([&]<class Lock>(Lock) {
+        if constexpr (requires { typename Lock::shared_all; }) run_(typename Lock::shared_all{});
+      });
     all_held_ = true;
     ++locks_held_;
   }
@@ -149,36 +155,77 @@ class target_locks {
     if (kind_ == lock_kind::mpi)
       mpi::detail::check(MPI_Win_unlock_all(lock_window_), "MPI_Win_unlock_all");
     else
-      execute_(gbh_lock::shared_all_release());
+      steps_([&]<class Lock>(Lock) {
+        if constexpr (requires { typename Lock::shared_all; }) run_(typename Lock::shared_all_release{});
+      });
   }
 
  private:
-  enum class held : std::uint8_t { nothing, shared, exclusive };
+  enum class form : std::uint8_t { nothing, shared, exclusive };
+  struct held {
+    form how = form::nothing;
+    std::uint64_t token = 0;
+  };
 
+  template <class F>
+  void steps_(F&& f) {
+    with_lock(kind_, lock_all_, f);
+  }
+  template <class F>
+  void tries_(F&& f) {
+    if (kind_ == lock_kind::mpi) throw error("weft: MPI_Win_lock cannot be tried, only waited for");
+    with_lock(kind_, lock_all_, f);
+  }
+  lock_context context_of_(process target) const noexcept {
+    lock_context c = context_;
+    c.holds_another = exclusive_held_ != 0;
+    c.token = holds_[static_cast<std::size_t>(target)].token;
+    return c;
+  }
   template <class Steps>
-  void execute_(const Steps& steps) {
+  void lock_(process target) {
+    holds_[static_cast<std::size_t>(target)].token = run_(Steps(target, context_of_(target)));
+  }
+  template <class Steps>
+  void unlock_(process target) {
+    run_(Steps(target, context_of_(target)));
+  }
+  template <class Steps>
+  bool try_(process target) {
+    Steps steps(target, context_of_(target));
+    const bool got = std::visit([&](auto& words) { return detail::try_execute(steps, words); }, words_);
+    holds_[static_cast<std::size_t>(target)].token = token_of(steps);
+    return got;
+  }
+  template <class Steps>
+  std::uint64_t run_(Steps steps) {
     const bool patient = kind_ == lock_kind::gbh_backoff;
-    shared_ ? detail::execute(steps, *shared_, patient) : detail::execute(steps, *remote_, patient);
+    std::visit([&](auto& words) { detail::execute(steps, words, patient); }, words_);
+    return token_of(steps);
+  }
+
+  void must_have_shared_() const {
+    if (!has_shared(kind_))
+      throw error(std::string("weft: locks of the kind ") + name(kind_) + " are exclusive");
   }
   void begin_(process target) const {
     check_(target);
-    if (all_held_ || holds_[static_cast<std::size_t>(target)] != held::nothing)
+    if (all_held_ || holds_[static_cast<std::size_t>(target)].how != form::nothing)
       throw error("weft: this process holds a lock of process " + std::to_string(target) + " already");
   }
-  void taken_(process target, held how) noexcept {
-    holds_[static_cast<std::size_t>(target)] = how;
+  void taken_(process target, form how) noexcept {
+    holds_[static_cast<std::size_t>(target)].how = how;
     ++locks_held_;
-    exclusive_held_ += how == held::exclusive;
+    exclusive_held_ += how == form::exclusive;
   }
-  void given_back_(process target, held how) {
+  void given_back_(process target, form how) {
     check_(target);
-    if (holds_[static_cast<std::size_t>(target)] != how)
+    if (holds_[static_cast<std::size_t>(target)].how != how)
       throw error("weft: this process does not hold the lock");
-    holds_[static_cast<std::size_t>(target)] = held::nothing;
+    holds_[static_cast<std::size_t>(target)].how = form::nothing;
     --locks_held_;
-    exclusive_held_ -= how == held::exclusive;
+    exclusive_held_ -= how == form::exclusive;
   }
-
   void check_(process target) const {
     if (target < 0 || static_cast<std::size_t>(target) >= holds_.size())
       throw std::out_of_range("weft: a lock of process " + std::to_string(target) + ", in a window of " +
@@ -186,8 +233,9 @@ class target_locks {
   }
 
   lock_kind kind_;
-  std::optional<shared_words> shared_;
-  std::optional<mpi_words> remote_;
+  bool lock_all_;
+  lock_context context_;
+  any_words words_;
   MPI_Win lock_window_ = MPI_WIN_NULL;
   std::vector<held> holds_;  // of each process
   std::size_t locks_held_ = 0, exclusive_held_ = 0;

@@ -1,102 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-// Locks that are queues of processes: each waits at a word of its own.
+// Locks with a queue of writers, who come first, and a stack of readers.
 #pragma once
 
-#include <weft/rma/words.hpp>
+#include <weft/rma/detail/lock_steps.hpp>
 
 namespace weft::inline WEFT_ABI::rma::detail {
-
-/// A process in a word: its number and one; 0 is nobody.
-constexpr std::uint64_t link_to(process p) noexcept { return static_cast<std::uint64_t>(p) + 1; }
-constexpr process linked(std::uint64_t link) noexcept { return static_cast<process>(link) - 1; }
-
-/// A queue for each target; exclusive locks only. First come, first served.
-/// *Source*: Mellor-Crummey, Scott 1991; with processes in the place of addresses: Schmid, Besta, Hoefler
-/// 2016.
-struct d_mcs_lock {
-  /// Words of a process: the end of its queue, and its place in the queue of each target.
-  static constexpr std::uint32_t words(int processes) noexcept {
-    return 1 + 2 * static_cast<std::uint32_t>(processes);
-  }
-  static constexpr std::uint32_t tail = 0;
-  static constexpr std::uint32_t next(process target) noexcept {
-    return 1 + 2 * static_cast<std::uint32_t>(target);
-  }
-  static constexpr std::uint32_t blocked(process target) noexcept { return next(target) + 1; }
-
-  /// Locks a target exclusively.
-  class exclusive {
-   public:
-    explicit exclusive(process target) noexcept : target_(target) {}
-    template <remote_words W>
-    progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
-      const process self = w.self();
-      switch (at_) {
-        case prepare_next:
-          w.store(self, next(target_), 0);
-          at_ = prepare_blocked;
-          return progress::more;
-        case prepare_blocked:
-          w.store(self, blocked(target_), 1);
-          at_ = enter;
-          return progress::more;
-        case enter: {
-          const std::uint64_t before = w.exchange(target_, tail, link_to(self));
-          if (before == 0) return progress::done;
-          before_ = linked(before);
-          at_ = link;
-          return progress::more;
-        }
-        case link:
-          w.store(before_, next(target_), link_to(self));
-          at_ = wait;
-          return progress::more;
-        default:
-          return w.load(self, blocked(target_)) == 0 ? progress::done : progress::wait;
-      }
-    }
-
-   private:
-    enum place : std::int32_t { prepare_next, prepare_blocked, enter, link, wait };
-    process target_, before_ = -1;
-    place at_ = prepare_next;
-  };
-  /// Gives an exclusive lock back.
-  class exclusive_release {
-   public:
-    explicit exclusive_release(process target) noexcept : target_(target) {}
-    template <remote_words W>
-    progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
-      const process self = w.self();
-      switch (at_) {
-        case look:
-        case wait: {
-          const std::uint64_t after = w.load(self, next(target_));
-          if (after != 0) {
-            after_ = linked(after);
-            at_ = hand_over;
-            return progress::more;
-          }
-          if (at_ == wait) return progress::wait;
-          at_ = leave;
-          return progress::more;
-        }
-        case leave:
-          if (w.compare_exchange(target_, tail, link_to(self), 0) == link_to(self)) return progress::done;
-          at_ = wait;  // somebody is about to link itself
-          return progress::more;
-        default:
-          w.store(after_, blocked(target_), 0);
-          return progress::done;
-      }
-    }
-
-   private:
-    enum place : std::int32_t { look, leave, wait, hand_over };
-    process target_, after_ = -1;
-    place at_ = look;
-  };
-};
 
 /// A queue of writers and a stack of readers for each target. A writer that leaves hands over to the next
 /// one; readers enter when no writer is active or interested, and each lets the next one in. So readers may
@@ -106,25 +14,27 @@ struct d_mcs_lock {
 struct mcs_writer_preference_lock {
   /// Words of a process: those of its lock, and its place with each target.
   static constexpr std::uint32_t words(int processes) noexcept {
-    return 4 + 2 * static_cast<std::uint32_t>(processes);
+    return 5 + 2 * static_cast<std::uint32_t>(processes);
   }
   static constexpr std::uint32_t tail = 0;          ///< of the queue of writers
   static constexpr std::uint32_t first_writer = 1;  ///< the head of that queue
   static constexpr std::uint32_t top = 2;           ///< of the stack of readers
   static constexpr std::uint32_t state = 3;         ///< the flags, and the number of readers inside
+  static constexpr std::uint32_t window_word = 4;   ///< at process 0, for gated_lock
   static constexpr std::uint32_t next(process target) noexcept {
-    return 4 + 2 * static_cast<std::uint32_t>(target);
+    return 5 + 2 * static_cast<std::uint32_t>(target);
   }
   static constexpr std::uint32_t blocked(process target) noexcept { return next(target) + 1; }
   /// Parts of the state. *Invariant*: while a writer is active, no reader is inside; readers are interested
   /// only if there are some in the stack, and then a writer was interested or active when they came.
   static constexpr std::uint64_t readers_interested = 1, writer_interested = 2, writer_active = 4, reader = 8;
   static constexpr std::uint64_t no_bits = 0;
+  static constexpr std::uint64_t without_queue = 1;  ///< a token: the writer is not in the queue
 
   /// Locks a target exclusively.
   class exclusive {
    public:
-    explicit exclusive(process target) noexcept : target_(target) {}
+    exclusive(process target, const lock_context&) noexcept : target_(target) {}
     template <remote_words W>
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
       const process self = w.self();
@@ -167,10 +77,24 @@ struct mcs_writer_preference_lock {
     process target_, before_ = -1;
     place at_ = prepare_next;
   };
+  /// Locks a target exclusively if nobody has it or waits for it; without the queue.
+  class try_exclusive {
+   public:
+    try_exclusive(process target, const lock_context&) noexcept : target_(target) {}
+    template <remote_words W>
+    progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
+      return w.compare_exchange(target_, state, 0, writer_active) == 0 ? progress::done : progress::retry;
+    }
+    std::uint64_t token() const noexcept { return without_queue; }
+
+   private:
+    process target_;
+  };
   /// Gives an exclusive lock back.
   class exclusive_release {
    public:
-    explicit exclusive_release(process target) noexcept : target_(target) {}
+    exclusive_release(process target, const lock_context& c) noexcept
+        : target_(target), at_(c.token == without_queue ? end : look) {}
     template <remote_words W>
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
       const process self = w.self();
@@ -235,12 +159,12 @@ struct mcs_writer_preference_lock {
       hand_over
     };
     process target_, after_ = -1;
-    place at_ = look;
+    place at_;
   };
   /// Locks a target for reading.
   class shared {
    public:
-    explicit shared(process target) noexcept : target_(target) {}
+    shared(process target, const lock_context&) noexcept : target_(target) {}
     template <remote_words W>
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
       const process self = w.self();
@@ -326,10 +250,30 @@ struct mcs_writer_preference_lock {
     place at_ = prepare;
     std::uint64_t seen_ = 0;
   };
+  /// Locks a target for reading if no writer has it or waits for it.
+  class try_shared {
+   public:
+    try_shared(process target, const lock_context&) noexcept : target_(target) {}
+    template <remote_words W>
+    progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
+      const std::uint64_t was =
+          looked_ != 0 ? w.compare_exchange(target_, state, seen_, seen_ + reader) : w.load(target_, state);
+      if (looked_ != 0 && was == seen_) return progress::done;
+      if (was & (writer_interested | writer_active)) return progress::retry;
+      seen_ = was;
+      looked_ = 1;
+      return progress::more;
+    }
+
+   private:
+    process target_;
+    std::int32_t looked_ = 0;
+    std::uint64_t seen_ = 0;
+  };
   /// Gives a shared lock back.
   class shared_release {
    public:
-    explicit shared_release(process target) noexcept : target_(target) {}
+    shared_release(process target, const lock_context&) noexcept : target_(target) {}
     template <remote_words W>
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
       switch (at_) {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSL-1.0
+// What locks are told and leave behind, and two machines in order.
+#pragma once
+
+#include <weft/rma/words.hpp>
+
+namespace weft::inline WEFT_ABI::rma::detail {
+
+/// A process in a word: its number and one; 0 is nobody.
+constexpr std::uint64_t link_to(process p) noexcept { return static_cast<std::uint64_t>(p) + 1; }
+constexpr process linked(std::uint64_t link) noexcept { return static_cast<process>(link) - 1; }
+
+/// What a process knows when it locks or unlocks a target.
+struct lock_context {
+  bool holds_another = false;      ///< an exclusive lock of another target
+  std::int32_t processes = 1;      ///< of the window
+  std::int32_t group = 1;          ///< processes of a group: close to each other
+  std::int32_t most_in_a_row = 1;  ///< writers of a group that follow each other
+  std::uint64_t token = 0;         ///< to unlock: what the steps that locked have left
+};
+
+/// What steps leave for those that give the lock back.
+template <class Steps>
+std::uint64_t token_of(const Steps& s) noexcept {
+  if constexpr (requires { s.token(); }) return s.token();
+  return 0;
+}
+
+/// Two machines, one after the other.
+template <class First, class Second>
+class in_order {
+ public:
+  in_order(First first, Second second) noexcept : first_(first), second_(second) {}
+  template <remote_words W>
+  progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
+    if (in_second_ != 0) return second_.step(w);
+    const progress p = first_.step(w);
+    if (p != progress::done) return p;
+    in_second_ = 1;
+    return progress::more;
+  }
+  std::uint64_t token() const noexcept { return token_of(second_); }
+
+ private:
+  First first_;
+  Second second_;
+  std::int32_t in_second_ = 0;
+};
+
+}  // namespace weft::inline WEFT_ABI::rma::detail

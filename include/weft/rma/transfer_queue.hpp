@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSL-1.0
+// Operations on windows that end a task when they are complete; no worker waits for them.
+#pragma once
+
+#include <weft/flow/completion.hpp>
+#include <weft/flow/definitions.hpp>
+#include <weft/rma/window.hpp>
+
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace weft::inline WEFT_ABI::rma {
+
+/// A thread that carries out operations on windows for tasks that were forked with the option `event`: the
+/// task ends when its operation is complete, and its worker does other things meanwhile. What was submitted
+/// while the thread was busy is begun together, and then finished. Memory with an address here is used at
+/// once, by the caller. *Requires*: window and memory live until the operation is complete. *Throws*:
+/// std::out_of_range from the functions, as the window does; then the completion ends with the caller's
+/// exception. Failures of MPI fail the completion. *Thread safety*: any thread. *Example*:
+/// `weft::fork({.event = true}, [&](std::vector<double>& v) { queue.get(window, target, 0, std::span(v),
+/// weft::this_task::hold()); }, weft::update(values));`
+class transfer_queue {
+ public:
+  /// Starts the thread.
+  transfer_queue() : thread_([this] { work_(); }) {}
+  transfer_queue(const transfer_queue&) = delete;
+  transfer_queue& operator=(const transfer_queue&) = delete;
+  /// Waits for the operations that are on their way.
+  ~transfer_queue() {
+    {
+      const std::lock_guard hold(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+
+  /// Reads elements.
+  template <class T>
+  void get(window<T>& w, process target, std::size_t index, std::span<T> to, completion done) {
+    submit_(w, target, std::move(done), [&w, target, index, to] { w.start_get(target, index, to); });
+  }
+  /// Writes elements.
+  template <class T>
+  void put(window<T>& w, process target, std::size_t index, std::span<const T> from, completion done) {
+    submit_(w, target, std::move(done), [&w, target, index, from] { w.start_put(target, index, from); });
+  }
+  /// Combines elements, each atomically.
+  template <class T>
+  void accumulate(window<T>& w, process target, std::size_t index, std::span<const T> with, combine how,
+                  completion done) {
+    submit_(w, target, std::move(done),
+            [&w, target, index, with, how] { w.start_accumulate(target, index, with, how); });
+  }
+  /// Adds to an element, and stores what it was.
+  template <class T>
+  void fetch_add(window<T>& w, process target, std::size_t index, T value, T& was, completion done) {
+    submit_(w, target, std::move(done),
+            [&w, target, index, value, &was] { was = w.fetch_add(target, index, value); });
+  }
+
+ private:
+  struct job {
+    explicit job(completion&& d) noexcept : done(std::move(d)) {}
+    virtual ~job() = default;
+    virtual void start() = 0;
+    virtual void finish() = 0;
+    completion done;
+    std::exception_ptr failure;
+  };
+  template <class T, class Start>
+  struct job_on final : job {
+    job_on(const window<T>& of, process t, completion&& d, Start s) noexcept
+        : job(std::move(d)), target(t), w(of), begin(std::move(s)) {}
+    void start() override { begin(); }
+    void finish() override { w.finish(target); }
+    process target;
+    const window<T>& w;
+    Start begin;
+  };
+
+  template <class T, class Start>
+  void submit_(window<T>& w, process target, completion done, Start start) {
+    w.check(target);
+    if (w.direct(target) != nullptr) {
+      start();
+      return done.complete();
+    }
+    auto made = std::make_unique<job_on<T, Start>>(w, target, std::move(done), std::move(start));
+    {
+      const std::lock_guard hold(mutex_);
+      waiting_.push_back(std::move(made));
+    }
+    changed_.notify_one();
+  }
+  template <class F>
+  static void attempt_(job& j, F&& f) noexcept {
+    try {
+      if (j.failure == nullptr) f();
+    } catch (...) {
+      j.failure = std::current_exception();
+    }
+  }
+  void work_() {
+    std::unique_lock hold(mutex_);
+    for (;;) {
+      changed_.wait(hold, [this] { return stop_ || !waiting_.empty(); });
+      if (waiting_.empty()) return;
+      std::vector<std::unique_ptr<job>> batch;
+      batch.swap(waiting_);
+      hold.unlock();
+      for (const auto& j : batch) attempt_(*j, [&j] { j->start(); });
+      for (const auto& j : batch) {
+        attempt_(*j, [&j] { j->finish(); });
+        j->failure != nullptr ? j->done.fail(j->failure) : j->done.complete();
+      }
+      batch.clear();
+      hold.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::unique_ptr<job>> waiting_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace weft::inline WEFT_ABI::rma
