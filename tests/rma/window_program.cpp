@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // Windows of a job: every operation, backend and kind of lock, from several threads too; what is refused. Run
 // by mpiexec; process 0 prints "right" if all processes found everything right. usage: window_program [leave
-// | hold | uncaught]: a process ends the job by an exception, by a window that it destroys with a lock, or by
-// an exception that nobody catches.
+// | hold | uncaught | die]: a process ends the job by an exception, by a window that it destroys with a lock,
+// by an exception that nobody catches, or is killed while it has a lock that another one waits for.
 #include <weft/rma.hpp>
 #include <weft/rma/transfer_queue.hpp>
 #include <weft/weft.hpp>
