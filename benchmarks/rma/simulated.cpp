@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: BSL-1.0
-// The locks on simulated machines: the steps that processes execute, each access at the cost that SimGrid finds
-// for it on a platform file. All processes share one address space there and change only in calls of SimGrid,
-// so an operation first costs its time and then happens at once. Written by benchmarks/papers, run by smpirun.
-// usage: simulated pairs <kind> <percent exclusive> <pairs>   random targets (Christgau, Schnor 2016, 6.2)
+// The locks on simulated machines: the steps that processes execute, each access at the cost that SimGrid
+// finds for it on a platform file. All processes share one address space there and change only in calls of
+// SimGrid, so an operation first costs its time and then happens at once. Written by benchmarks/papers, run
+// by smpirun. usage: simulated pairs <kind> <percent exclusive> <pairs>   random targets (Christgau, Schnor
+// 2016, 6.2)
 //        simulated hot <kind> <percent exclusive> <pairs>     all lock process 0
 //        simulated writer <kind> <bytes> <pairs>              process 0 writes, the others want to read (6.4)
-// It prints microseconds, separated by commas: the three quartiles of the measured times, the time of all, and
-// how many accesses there were. Processes on hosts core<i> have their memory at mc<k>, as on the SCC; those on
-// other hosts have it there.
-#include <mpi.h>
-#include <simgrid/s4u.hpp>
+// It prints microseconds, separated by commas: the three quartiles of the measured times, the time of all,
+// and how many accesses there were. Processes on hosts core<i> have their memory at mc<k>, as on the SCC;
+// those on other hosts have it there.
 #include <weft/rma/detail/d_mcs_lock.hpp>
 #include <weft/rma/detail/gbh_lock.hpp>
 #include <weft/rma/detail/mcs_wp_lock.hpp>
 #include <weft/rma/detail/rma_rw_lock.hpp>
+
+#include <mpi.h>
+#include <simgrid/s4u.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -30,10 +32,10 @@ using weft::rma::progress;
 
 namespace {
 
-/// Seconds. On the SCC: a core of 533 MHz, memory without caches of which an access takes 0.132 us and 10 ns for
-/// each hop (Intel's formula; the platform file has it), and atomic operations made of two accesses and a
-/// register of another core. Those take 1.5 us in all by the paper's Table 2: a shared lock and unlock of GBH are
-/// two of them, and 3.35 us.
+/// Seconds. On the SCC: a core of 533 MHz, memory without caches of which an access takes 0.132 us and 10 ns
+/// for each hop (Intel's formula; the platform file has it), and atomic operations made of two accesses and a
+/// register of another core. Those take 1.5 us in all by the paper's Table 2: a shared lock and unlock of GBH
+/// are two of them, and 3.35 us.
 constexpr double software_of_atomics = 1.2e-6;
 /// On a cluster, where words of the process itself are in its cache.
 constexpr double own_word = 0.05e-6, first_poll = 0.2e-6, last_poll = 2e-6;
@@ -44,7 +46,7 @@ struct world {
   std::vector<std::vector<std::uint64_t>> words;
   std::vector<s4u::Host*> memory;
   std::vector<s4u::MutexPtr> registers;  // of each core: atomic operations on its words
-  std::vector<int> writers, readers;  // inside, of each target
+  std::vector<int> writers, readers;     // inside, of each target
   std::vector<std::vector<double>> times;
   std::uint64_t accesses = 0;
   bool scc = false;
@@ -85,7 +87,8 @@ class simulated_words {
     else
       s4u::Comm::sendto(world_.memory[at(p)], here_, 4);
   }
-  /// On the SCC: with the test-and-set register of a core, a read and a write. What `f` does happens meanwhile.
+  /// On the SCC: with the test-and-set register of a core, a read and a write. What `f` does happens
+  /// meanwhile.
   template <class F>
   std::uint64_t atomic_(process p, std::uint32_t i, F f) {
     if (!world_.scc) {
@@ -137,8 +140,8 @@ double now_us() { return 1e6 * s4u::Engine::get_clock(); }
 
 /// Locks and unlocks targets; `target(i)` and `writes(i)` say which and how.
 template <class Lock>
-void pairs(world& w, simulated_words& words, detail::lock_context context, bool patient, int count, auto target,
-           auto writes, std::vector<double>& times) {
+void pairs(world& w, simulated_words& words, detail::lock_context context, bool patient, int count,
+           auto target, auto writes, std::vector<double>& times) {
   for (int i = 0; i < count; ++i) {
     const process t = target(i);
     const double start = now_us();
@@ -158,8 +161,8 @@ void pairs(world& w, simulated_words& words, detail::lock_context context, bool 
 }
 /// Process 0 has its lock before the others want to read; it writes, and unlocks. That is measured.
 template <class Lock>
-void writer(world& w, simulated_words& words, detail::lock_context context, bool patient, int bytes, int count,
-            std::vector<double>& times) {
+void writer(world& w, simulated_words& words, detail::lock_context context, bool patient, int bytes,
+            int count, std::vector<double>& times) {
   for (int i = 0; i < count; ++i) {
     if (words.self() == 0) {
       context.token = execute(typename Lock::exclusive(0, context), words, patient);
@@ -190,7 +193,8 @@ void run(world& w, const std::string& what, bool patient, int number, int count,
   context.processes = processes;
   context.group = std::min(processes, 12);  // of a memory controller of the SCC, or of a node
   context.most_in_a_row = 16;
-  if (self == 0) w.words.assign(static_cast<std::size_t>(processes), std::vector<std::uint64_t>(Lock::words(processes)));
+  if (self == 0)
+    w.words.assign(static_cast<std::size_t>(processes), std::vector<std::uint64_t>(Lock::words(processes)));
   MPI_Barrier(MPI_COMM_WORLD);
   std::mt19937 random(static_cast<unsigned>(self) + 1);
   std::vector<double>& times = w.times[static_cast<std::size_t>(self)];
@@ -221,7 +225,8 @@ int main(int argc, char** argv) {
   const std::string host = s4u::this_actor::get_host()->get_name();
   if (self == 0) {
     w->scc = host.rfind("core", 0) == 0;
-    w->memory.resize(n), w->registers.resize(n), w->writers.resize(n), w->readers.resize(n), w->times.resize(n);
+    w->memory.resize(n), w->registers.resize(n), w->writers.resize(n), w->readers.resize(n),
+        w->times.resize(n);
   }
   MPI_Barrier(MPI_COMM_WORLD);
   w->registers[static_cast<std::size_t>(self)] = s4u::Mutex::create();

@@ -189,10 +189,11 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
   };
   using changes = const detail::largest_changes*;
   const std::size_t together = plan.sweeps != 0 ? plan.sweeps : 1;
-  const auto passes = static_cast<double>((sweeps + together - 1) / together);
-  const detail::progress_line line(
-      done.policy == policy::in_core ? nullptr : options.progress, options.progress_every, grid.queue(),
-      passes * static_cast<double>(g.tiles()) * static_cast<double>(g.values(0, 0).size));
+  const std::size_t passes = (sweeps + together - 1) / together;
+  const detail::progress_line line(done.policy == policy::in_core ? nullptr : options.progress,
+                                   options.progress_every, grid.queue(),
+                                   static_cast<double>(passes) * static_cast<double>(g.tiles()) *
+                                       static_cast<double>(g.values(0, 0).size));
   if (plan.sweeps != 0) {
     chain pass(memory, grid, plan, kernel);
     until_done(plan.sweeps, [&](std::size_t now, changes c) { pass.run(now, done.policy, c); });
