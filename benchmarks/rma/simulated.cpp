@@ -32,11 +32,10 @@ using weft::rma::progress;
 
 namespace {
 
-/// Seconds. On the SCC: a core of 533 MHz, memory without caches of which an access takes 0.132 us and 10 ns
-/// for each hop (Intel's formula; the platform file has it), and atomic operations made of two accesses and a
-/// register of another core. Those take 1.5 us in all by the paper's Table 2: a shared lock and unlock of GBH
-/// are two of them, and 3.35 us.
-constexpr double software_of_atomics = 1.2e-6;
+/// Seconds. The SCC has no atomic operations: they are made of two accesses and a test-and-set register of
+/// the core that the word belongs to. They take 1.6 us in all by the paper's Table 2: a shared lock and
+/// unlock of GBH are two of them, and 3.35 us; accesses are a quarter of that.
+const double software_of_atomics = std::getenv("SW") ? std::atof(std::getenv("SW")) * 1e-6 : 1.1e-6;
 /// On a cluster, where words of the process itself are in its cache.
 constexpr double own_word = 0.05e-6, first_poll = 0.2e-6, last_poll = 2e-6;
 constexpr double first_pause = 1e-6, last_pause = 1e-3;  // of gbh_backoff
@@ -45,8 +44,9 @@ constexpr double first_pause = 1e-6, last_pause = 1e-3;  // of gbh_backoff
 struct world {
   std::vector<std::vector<std::uint64_t>> words;
   std::vector<s4u::Host*> memory;
-  std::vector<s4u::MutexPtr> registers;  // of each core: atomic operations on its words
-  std::vector<int> writers, readers;     // inside, of each target
+  std::vector<s4u::Host*> tile;       // where the test-and-set register of a core is
+  std::vector<char> taken;            // these registers
+  std::vector<int> writers, readers;  // inside, of each target
   std::vector<std::vector<double>> times;
   std::uint64_t accesses = 0;
   bool scc = false;
@@ -87,8 +87,8 @@ class simulated_words {
     else
       s4u::Comm::sendto(world_.memory[at(p)], here_, 4);
   }
-  /// On the SCC: with the test-and-set register of a core, a read and a write. What `f` does happens
-  /// meanwhile.
+  /// On the SCC: with the test-and-set register of a core, a read and a write. Who waits for the register
+  /// reads it all the time, which loads the tile of that core and delays its own accesses.
   template <class F>
   std::uint64_t atomic_(process p, std::uint32_t i, F f) {
     if (!world_.scc) {
@@ -96,11 +96,14 @@ class simulated_words {
       return std::exchange(at_(p, i), f(at_(p, i)));
     }
     s4u::this_actor::sleep_for(software_of_atomics);
-    world_.registers[at(p)]->lock();
+    s4u::Host* tile = world_.tile[at(p)];
+    do s4u::Comm::sendto(tile, here_, 4);
+    while (std::exchange(world_.taken[at(p)], char{1}) != 0);
     access_(p);
     access_(p);
     const std::uint64_t was = std::exchange(at_(p, i), f(at_(p, i)));
-    world_.registers[at(p)]->unlock();
+    s4u::Comm::sendto(here_, tile, 4);
+    world_.taken[at(p)] = 0;
     return was;
   }
   world& world_;
@@ -163,11 +166,15 @@ void pairs(world& w, simulated_words& words, detail::lock_context context, bool 
 template <class Lock>
 void writer(world& w, simulated_words& words, detail::lock_context context, bool patient, int bytes,
             int count, std::vector<double>& times) {
+  std::mt19937 settle(1);
   for (int i = 0; i < count; ++i) {
     if (words.self() == 0) {
       context.token = execute(typename Lock::exclusive(0, context), words, patient);
       MPI_Barrier(MPI_COMM_WORLD);
-      s4u::this_actor::sleep_for(2e-6);  // the others have begun
+      s4u::this_actor::sleep_for(
+          (std::atof(std::getenv("SETTLE")) +
+           std::atof(std::getenv("SPAN")) * static_cast<double>(settle() % 1000) / 1000) *
+          1e-6);
       const double start = now_us();
       inside(w, 0, true, 1);
       words.put(0, bytes);
@@ -225,11 +232,13 @@ int main(int argc, char** argv) {
   const std::string host = s4u::this_actor::get_host()->get_name();
   if (self == 0) {
     w->scc = host.rfind("core", 0) == 0;
-    w->memory.resize(n), w->registers.resize(n), w->writers.resize(n), w->readers.resize(n),
+    w->memory.resize(n), w->tile.resize(n), w->taken.resize(n), w->writers.resize(n), w->readers.resize(n),
         w->times.resize(n);
   }
   MPI_Barrier(MPI_COMM_WORLD);
-  w->registers[static_cast<std::size_t>(self)] = s4u::Mutex::create();
+  if (w->scc)
+    w->tile[static_cast<std::size_t>(self)] =
+        s4u::Host::by_name("tile" + std::to_string(std::atoi(host.c_str() + 4) / 2));
   w->memory[static_cast<std::size_t>(self)] =
       w->scc ? s4u::Host::by_name("mc" + std::string(s4u::this_actor::get_host()->get_property("memory")))
              : s4u::this_actor::get_host();

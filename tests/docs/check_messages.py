@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Compares the page "Errors" with the sentences in the code: what aborts a program, and what a static_assert says.
+"""Compares the page "Errors" with the sentences in the code: what aborts a program or a job of several processes, and
+what a static_assert says.
 
 usage: check_messages.py <source tree> [--control]
 
 Every such sentence of include/weft must be on the page, and every sentence on the page, in the sections "Violated
-preconditions" and "Wrong calls", must be in the code. Names, numbers and places stand for the conversions (%s, %u) of the
+preconditions", "Ended jobs" and "Wrong calls", must be in the code. Names, numbers and places stand for the conversions (%s, %u) of the
 code; "..." stands for any rest. Sentences that mean a fault of weft itself are not on the page.
 With --control one sentence of the page is changed, and must be missed.
 """
@@ -17,6 +18,7 @@ literals = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
 aborting = re.compile(r"(?<!io::)\b(?:fail|fail_outside)\(\s*" + literals + r"|"
                       r"\bfail_after\(\s*\"[^\"]*\", [^\"]*" + literals)
 asserting = re.compile(r"\bstatic_assert\([^;\"]*(?:\"[^\"]*\"_[^;\"]*)?" + literals + r"\s*\)\s*;")
+ending = re.compile(r"\bend_job\(\s*(?:std::string\()?" + literals)
 of_weft_itself = ("context", "io", "system")
 internal = ("objects() finds it there", "an ORWL overlay has come to a standstill",
             "two neighbours of an ORWL overlay, '%s' and '%s', are more than one iteration apart")
@@ -35,6 +37,8 @@ def sentences(root):
                 sentence = text(found[1] or found[2])
                 if not sentence.startswith("%"):
                     yield "aborts", path.relative_to(root), sentence
+        for found in ending.finditer(code):
+            yield "ends", path.relative_to(root), "process %d " + text(found[1])
         for found in asserting.finditer(code):
             yield "static_assert", path.relative_to(root), text(found[1]).removeprefix("weft: ")
 
@@ -59,11 +63,11 @@ def main(arguments):
     page = (tree / "docs/reference/errors.md").read_text()
     if "--control" in arguments:
         page = page.replace("was called outside a task", "was called in no task")
-    contracts, wrong_calls = (re.search(rf"\n## {name}\n(.*?)(?=\n## |\Z)", page, re.DOTALL)[1]
-                              for name in ("Violated preconditions", "Wrong calls"))
+    contracts, ended, wrong_calls = (re.search(rf"\n## {name}\n(.*?)(?=\n## |\Z)", page, re.DOTALL)[1]
+                              for name in ("Violated preconditions", "Ended jobs", "Wrong calls"))
     code = [found for found in sentences(tree / "include/weft") if found[2] not in internal]
     wrong = []
-    for kind, section, whole in (("aborts", contracts, True), ("static_assert", wrong_calls, False)):
+    for kind, section, whole in (("aborts", contracts, True), ("ends", ended, False), ("static_assert", wrong_calls, False)):
         on_page = list(documented(section))
         in_code = [(file, s) for k, file, s in code if k == kind]
         # A beginning of the page agrees with a beginning of the code; otherwise the sentence is there whole.

@@ -4,8 +4,13 @@
 
 #include <weft/mpi/error.hpp>
 
+#include <unistd.h>
+
 #include <concepts>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -25,6 +30,18 @@ MPI_Datatype datatype() noexcept {
     return std::is_signed_v<T> ? is_signed[log] : is_unsigned[log];
   }
   return MPI_DATATYPE_NULL;
+}
+
+/// Ends the whole job; prints who ends it, as its number in MPI_COMM_WORLD, and why. mpiexec of MPICH loses
+/// what a process has printed immediately before it calls MPI_Abort, so this waits for a tenth of a second.
+[[noreturn]] inline void end_job(const std::string& why) noexcept {
+  int rank = -1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  std::fprintf(stderr, "weft: process %d %s\n", rank, why.c_str());
+  std::fflush(nullptr);
+  ::usleep(100000);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::abort();
 }
 
 /// A group of processes, numbered from 0. All functions but rank() and size() are collective: every process

@@ -4,10 +4,10 @@
 
 #include <weft/mpi/communicator.hpp>
 
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <optional>
+#include <string>
 
 namespace weft::inline WEFT_ABI::mpi {
 
@@ -29,15 +29,12 @@ class environment {
       ends_ = true;
     }
     world_.emplace(MPI_COMM_WORLD);
-    older_ = std::set_terminate(&end_job_);
+    older_ = std::set_terminate(&terminate_);
   }
   environment(const environment&) = delete;
   environment& operator=(const environment&) = delete;
   ~environment() {
-    if (std::uncaught_exceptions() > exceptions_) {
-      std::fprintf(stderr, "weft: process %d leaves the job by an exception\n", world_->rank());
-      MPI_Abort(MPI_COMM_WORLD, 1);
-    }
+    if (std::uncaught_exceptions() > exceptions_) end_job("leaves the job by an exception");
     std::set_terminate(older_);
     world_.reset();
     if (ends_) MPI_Finalize();
@@ -47,19 +44,15 @@ class environment {
   communicator& world() noexcept { return *world_; }
 
  private:
-  [[noreturn]] static void end_job_() {
-    int rank = -1;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  [[noreturn]] static void terminate_() {
     try {
       if (const std::exception_ptr e = std::current_exception()) std::rethrow_exception(e);
-      std::fprintf(stderr, "weft: process %d ends\n", rank);
     } catch (const std::exception& e) {
-      std::fprintf(stderr, "weft: process %d ends by an exception: %s\n", rank, e.what());
+      end_job(std::string("ends by an exception: ") + e.what());
     } catch (...) {
-      std::fprintf(stderr, "weft: process %d ends by an exception\n", rank);
+      end_job("ends by an exception");
     }
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    std::abort();
+    end_job("ends by std::terminate");
   }
 
   int exceptions_;

@@ -6,7 +6,6 @@
 #include <weft/rma/detail/table_file.hpp>
 
 #include <concepts>
-#include <cstdio>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -92,9 +91,7 @@ class hash_table {
     std::size_t lost = 0;
     for (const auto& batch : waiting_) lost += batch.size();
     if (lost == 0 || std::uncaught_exceptions() > exceptions_) return;
-    std::fprintf(stderr, "weft: process %d destroys a hash table with %zu inserts that are not flushed\n",
-                 group_().rank(), lost);
-    MPI_Abort(group_().handle(), 1);
+    mpi::end_job("destroys a hash table with " + std::to_string(lost) + " inserts that are not flushed");
   }
 
   /// Sets the value of a key. *Returns*: whether the key is new.

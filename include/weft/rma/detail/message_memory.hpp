@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <list>
@@ -216,8 +215,7 @@ class message_memory final : public remote_memory {
       serve_one_(message, status.MPI_SOURCE);
     }
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "weft: process %d cannot serve its memory: %s\n", group_.rank(), e.what());
-    MPI_Abort(group_.handle(), 1);
+    mpi::end_job(std::string("cannot serve its memory: ") + e.what());
   }
   void serve_one_(const std::vector<char>& message, process from) {
     request r;

@@ -52,14 +52,9 @@ class window_memory {
   /// Ends the job with a message if this process holds a lock, or leaves the scope of the window by an
   /// exception: the others would wait for ever.
   ~window_memory() {
-    const char* const why = std::uncaught_exceptions() > exceptions_
-                                ? "leaves the scope of a window by an exception"
-                            : held_here_() != 0 ? "destroys a window of which it holds locks"
-                                                : nullptr;
-    if (why != nullptr) {
-      std::fprintf(stderr, "weft: process %d %s\n", group_.rank(), why);
-      MPI_Abort(group_.handle(), 1);
-    }
+    if (std::uncaught_exceptions() > exceptions_)
+      mpi::end_job("leaves the scope of a window by an exception");
+    if (held_here_() != 0) mpi::end_job("destroys a window of which it holds locks");
     MPI_Barrier(group_.handle());
     free_();
   }
