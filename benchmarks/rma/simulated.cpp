@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 // The locks on simulated machines: the steps that processes execute, each access at the cost that SimGrid
 // finds for it on a platform file. All processes share one address space there and change only in calls of
-// SimGrid, so an operation first costs its time and then happens at once. Written by benchmarks/papers, run
-// by smpirun. usage: simulated pairs <kind> <percent exclusive> <pairs>   random targets (Christgau, Schnor
-// 2016, 6.2)
+// SimGrid, so an operation first costs its time and then happens at once. Built and run by benchmarks/papers.
+// usage: simulated pairs <kind> <percent exclusive> <pairs>   random targets (Christgau, Schnor 2016, 6.2)
 //        simulated hot <kind> <percent exclusive> <pairs>     all lock process 0
 //        simulated writer <kind> <bytes> <pairs>              process 0 writes, the others want to read (6.4)
+// Kinds are those of weft, and gbh_registers: gbh_backoff that waits between two looks at a register, too.
 // It prints microseconds, separated by commas: the three quartiles of the measured times, the time of all,
 // and how many accesses there were. Processes on hosts core<i> have their memory at mc<k>, as on the SCC;
 // those on other hosts have it there.
@@ -23,6 +23,8 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace s4u = simgrid::s4u;
@@ -34,11 +36,15 @@ namespace {
 
 /// Seconds. The SCC has no atomic operations: they are made of two accesses and a test-and-set register of
 /// the core that the word belongs to. They take 1.6 us in all by the paper's Table 2: a shared lock and
-/// unlock of GBH are two of them, and 3.35 us; accesses are a quarter of that.
-const double software_of_atomics = std::getenv("SW") ? std::atof(std::getenv("SW")) * 1e-6 : 1.1e-6;
-/// On a cluster, where words of the process itself are in its cache.
+/// unlock of GBH are two of them, and 3.35 us; accesses are a third of that.
+constexpr double software_of_atomics = 1.1e-6;
+/// On a cluster: words of the process itself are in its cache; other accesses are packets, of so many bytes.
 constexpr double own_word = 0.05e-6, first_poll = 0.2e-6, last_poll = 2e-6;
+constexpr std::uint64_t packet = 64;
 constexpr double first_pause = 1e-6, last_pause = 1e-3;  // of gbh_backoff
+/// When the writer begins: all readers of mcs_wp wait then. With gbh_backoff they come back all the time, so
+/// the moment varies.
+constexpr double readers_have_come = 250e-6, moments = 100e-6;
 
 /// What all processes see.
 struct world {
@@ -54,7 +60,9 @@ struct world {
 
 class simulated_words {
  public:
-  simulated_words(world& w, process self) : world_(w), self_(self), here_(s4u::this_actor::get_host()) {}
+  /// `patient`: waits between two looks at a register.
+  simulated_words(world& w, process self, bool patient)
+      : world_(w), self_(self), patient_(patient), here_(s4u::this_actor::get_host()) {}
   process self() const { return self_; }
   std::uint64_t load(process p, std::uint32_t i) { return access_(p), at_(p, i); }
   void store(process p, std::uint32_t i, std::uint64_t v) { access_(p), at_(p, i) = v; }
@@ -85,7 +93,7 @@ class simulated_words {
     if (!world_.scc && p == self_)
       s4u::this_actor::sleep_for(own_word);
     else
-      s4u::Comm::sendto(world_.memory[at(p)], here_, 4);
+      s4u::Comm::sendto(world_.memory[at(p)], here_, world_.scc ? 4 : packet);
   }
   /// On the SCC: with the test-and-set register of a core, a read and a write. Who waits for the register
   /// reads it all the time, which loads the tile of that core and delays its own accesses.
@@ -97,8 +105,11 @@ class simulated_words {
     }
     s4u::this_actor::sleep_for(software_of_atomics);
     s4u::Host* tile = world_.tile[at(p)];
-    do s4u::Comm::sendto(tile, here_, 4);
-    while (std::exchange(world_.taken[at(p)], char{1}) != 0);
+    for (double pause = first_pause;; pause = std::min(2 * pause, last_pause)) {
+      s4u::Comm::sendto(tile, here_, 4);
+      if (std::exchange(world_.taken[at(p)], char{1}) == 0) break;
+      if (patient_) s4u::this_actor::sleep_for(pause);
+    }
     access_(p);
     access_(p);
     const std::uint64_t was = std::exchange(at_(p, i), f(at_(p, i)));
@@ -108,6 +119,7 @@ class simulated_words {
   }
   world& world_;
   process self_;
+  bool patient_;
   s4u::Host* here_;
 };
 
@@ -166,15 +178,12 @@ void pairs(world& w, simulated_words& words, detail::lock_context context, bool 
 template <class Lock>
 void writer(world& w, simulated_words& words, detail::lock_context context, bool patient, int bytes,
             int count, std::vector<double>& times) {
-  std::mt19937 settle(1);
+  std::mt19937 moment(1);
   for (int i = 0; i < count; ++i) {
     if (words.self() == 0) {
       context.token = execute(typename Lock::exclusive(0, context), words, patient);
       MPI_Barrier(MPI_COMM_WORLD);
-      s4u::this_actor::sleep_for(
-          (std::atof(std::getenv("SETTLE")) +
-           std::atof(std::getenv("SPAN")) * static_cast<double>(settle() % 1000) / 1000) *
-          1e-6);
+      s4u::this_actor::sleep_for(readers_have_come + moments * static_cast<double>(moment() % 100) / 100);
       const double start = now_us();
       inside(w, 0, true, 1);
       words.put(0, bytes);
@@ -194,11 +203,13 @@ void writer(world& w, simulated_words& words, detail::lock_context context, bool
 }
 
 template <class Lock>
-void run(world& w, const std::string& what, bool patient, int number, int count, int self, int processes) {
-  simulated_words words(w, self);
+void run(world& w, const std::string& what, const std::string& kind, int number, int count, int self,
+         int processes) {
+  const bool at_registers = kind == "gbh_registers", patient = at_registers || kind == "gbh_backoff";
+  simulated_words words(w, self, at_registers);
   detail::lock_context context;
   context.processes = processes;
-  context.group = std::min(processes, 12);  // of a memory controller of the SCC, or of a node
+  context.group = std::min(processes, w.scc ? 12 : 16);  // of a memory controller, or of a node
   context.most_in_a_row = 16;
   if (self == 0)
     w.words.assign(static_cast<std::size_t>(processes), std::vector<std::uint64_t>(Lock::words(processes)));
@@ -247,14 +258,17 @@ int main(int argc, char** argv) {
   const std::string what = argv[1], kind = argv[2];
   const int number = std::atoi(argv[3]), count = std::atoi(argv[4]);
   const double start = now_us();
-  if (kind == "gbh" || kind == "gbh_backoff")
-    run<detail::gbh_lock>(*w, what, kind == "gbh_backoff", number, count, self, processes);
+  const auto with = [&]<class Lock>(std::type_identity<Lock>) {
+    run<Lock>(*w, what, kind, number, count, self, processes);
+  };
+  if (kind == "gbh" || kind == "gbh_backoff" || kind == "gbh_registers")
+    with(std::type_identity<detail::gbh_lock>());
   else if (kind == "mcs_wp")
-    run<detail::mcs_writer_preference_lock>(*w, what, false, number, count, self, processes);
+    with(std::type_identity<detail::mcs_writer_preference_lock>());
   else if (kind == "d_mcs")
-    run<detail::d_mcs_lock>(*w, what, false, number, count, self, processes);
+    with(std::type_identity<detail::d_mcs_lock>());
   else if (kind == "rma_rw")
-    run<detail::rma_rw_lock>(*w, what, false, number, count, self, processes);
+    with(std::type_identity<detail::rma_rw_lock>());
   else
     fail("no such kind");
   MPI_Barrier(MPI_COMM_WORLD);
