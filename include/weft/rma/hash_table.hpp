@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::rma {
@@ -312,10 +313,7 @@ class hash_table {
   void send_(process p) {
     auto& batch = waiting_[static_cast<std::size_t>(p)];
     if (batch.empty()) return;
-    if (table_->has_locks())
-      std::stable_sort(batch.begin(), batch.end(), [this](const entry& a, const entry& b) {
-        return home_(a.key).begin < home_(b.key).begin;
-      });
+    if (table_->has_locks()) sort_(batch);
     std::size_t done = 0;
     try {
       while (done < batch.size()) {
@@ -336,6 +334,16 @@ class hash_table {
       throw;
     }
     batch.clear();
+  }
+  /// Sorts inserts by their ranges; those of one range keep their order.
+  void sort_(std::vector<entry>& batch) const {
+    std::vector<std::pair<std::size_t, std::size_t>> order;  // where a range begins, place in the batch
+    for (const entry& e : batch) order.emplace_back(home_(e.key).begin, order.size());
+    std::sort(order.begin(), order.end());
+    std::vector<entry> sorted;
+    sorted.reserve(batch.size());
+    for (const auto& [range, i] : order) sorted.push_back(batch[i]);
+    batch.swap(sorted);
   }
   static std::vector<std::size_t> all_(std::size_t n) {
     std::vector<std::size_t> numbers(n);

@@ -238,7 +238,7 @@ struct rma_rw_lock {
     std::int32_t row_ = 0;
     std::uint64_t came_ = 0;
     place at_ = prepare_next;
-    std::int32_t unused_ = 0;  // no padding: a search compares machines byte by byte
+    [[maybe_unused]] std::int32_t unused_ = 0;  // no padding: a search compares machines byte by byte
   };
   /// Locks a target exclusively if nobody has it: enters both queues and closes all groups, or leaves again.
   class try_exclusive {
