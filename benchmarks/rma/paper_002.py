@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The experiments of Christgau and Schnor (2016) on locks on remote memory: simulated by SimGrid on a platform like the Single-Chip
+Cloud Computer and on a cluster, and on real processes with each MPI that is found. Used by `benchmarks/papers`."""
+import math
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">'
+
+# Quartiles in microseconds at 48 processes (Table 2), for 0, 50 and 100 % exclusive locks.
+TABLE_2 = {"gbh": ((3.00, 3.39, 4.14), (2.94, 13.62, 61.85), (23.52, 54.86, 143.40)),
+           "gbh_registers": ((2.98, 3.35, 4.02), (2.79, 6.33, 8.88), (8.90, 12.31, 19.24)),
+           "mcs_wp": ((16.39, 20.13, 24.76), (15.51, 20.52, 30.00), (14.17, 16.90, 22.06))}
+# Microseconds of PUT and UNLOCK for 32, 512 and 1024 bytes (Table 3): GBH with back-off, MCS-WP.
+TABLE_3 = {(0, "-"): ((5.4, 18.8, 34.3), (4.9, 18.4, 33.9)),
+           (1, "close"): ((6.3, 20.2, 35.6), (8.7, 22.0, 37.4)),
+           (1, "distant"): ((6.5, 19.9, 35.4), (6.8, 22.5, 38.1)),
+           (11, "close"): ((13.2, 46.0, 86.3), (18.3, 51.7, 90.9)),
+           (11, "distant"): ((12.9, 45.3, 86.1), (10.6, 24.6, 41.0)),
+           (47, "-"): ((90.6, 136.4, 244.4), (23.1, 51.7, 89.7))}
+
+
+def mesh(columns):
+    """Tiles in so many columns and four rows, with two cores and one port each, and four memory controllers, at the ends of the rows
+    1 and 3. An access passes the port of the core's tile, and a bank of memory or the port of another tile; each takes 4 bytes in 16 ns, which
+    is what each further reader adds to each word of the writer in Table 3; an access alone takes the 121 ns of the same table."""
+    cores, place = columns * 8, lambda tile: (tile % columns, tile // columns)
+    controllers = [(0, 0), (columns - 1, 0), (0, 2), (columns - 1, 2)]
+    out = [HEAD, '<zone id="mesh" routing="Full">']
+
+    def route(source, target, a, b, *links):
+        hops = f"hops{abs(a[0] - b[0]) + abs(a[1] - b[1])}"
+        out.append(f'<route src="{source}" dst="{target}">' + "".join(f'<link_ctn id="{link}"/>' for link in (*links, hops)) + "</route>")
+
+    for core in range(cores):
+        x, y = place(core // 2)
+        out.append(f'<host id="core{core}" speed="533Mf"><prop id="memory" value="{(x >= columns // 2) + 2 * (y >= 2)}"/></host>')
+    for kind, link, count in (("tile", "port", cores // 2), ("mc", "bank", 4)):
+        out += [f'<host id="{kind}{i}" speed="1Gf"/><link id="{link}{i}" bandwidth="250MBps" latency="0us"/>' for i in range(count)]
+    out += [f'<link id="hops{h}" bandwidth="100GBps" latency="{0.105 + 0.01 * h:.3f}us" sharing_policy="FATPIPE"/>' for h in range(columns + 4)]
+    for core in range(cores):
+        own = core // 2
+        for i, at in enumerate(controllers):
+            route(f"core{core}", f"mc{i}", place(own), at, f"port{own}", f"bank{i}")
+        for tile in range(cores // 2):
+            route(f"core{core}", f"tile{tile}", place(own), place(tile), *{f"port{own}", f"port{tile}"})
+        for other in range(core + 1, cores):
+            route(f"core{core}", f"core{other}", place(own), place(other // 2))
+    return "\n".join([*out, "</zone></platform>"])
+
+
+def cluster(nodes):
+    """Nodes of 16 processes; 0.1 us within a node, 1 us between two, where a packet of 64 bytes occupies a node's link for 21 ns."""
+    return (f'{HEAD}<cluster id="cluster" prefix="node" suffix="" radical="0-{nodes - 1}" speed="1Gf" bw="3GBps" lat="0.5us" '
+            'loopback_bw="6GBps" loopback_lat="0.1us"/></platform>')
+
+
+class Simulator:
+    """Builds the program and runs it on platforms."""
+
+    def __init__(self, out):
+        self.out, self.program = out, out / "simulated"
+        build("smpicxx", "simulated.cpp", self.program)
+
+    def __call__(self, platform, hosts, *words):
+        files = {"platform.xml": platform, "hosts": "\n".join(hosts)}
+        for name, text in files.items():
+            (self.out / name).write_text(text + "\n")
+        done = subprocess.run(
+            ["smpirun", "-np", str(len(hosts)), "-platform", str(self.out / "platform.xml"), "-hostfile", str(self.out / "hosts"),
+             "--cfg=smpi/simulate-computation:no", "--cfg=network/model:CM02", "--cfg=network/TCP-gamma:0", "--cfg=network/crosstraffic:0",
+             "--log=root.thresh:error", str(self.program), *map(str, words)], capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"simulated {' '.join(map(str, words))}: {done.stderr.strip()}")
+        return [float(v) for v in done.stdout.split(",")]
+
+
+def build(compiler, source, program):
+    command = [compiler, "-std=c++20", "-O2", "-DNDEBUG", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", f"-I{HERE.parents[1] / 'include'}",
+               str(HERE / source), "-o", str(program), "-lboost_context", "-pthread"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: {done.stderr.strip()}")
+
+
+def cores(numbers):
+    return [f"core{i}" for i in numbers]
+
+
+def simulated(page, lines):
+    if shutil.which("smpirun") is None:
+        page.text("The simulation needs SimGrid: apt-get install libsimgrid-dev")
+        return
+    run, chip = Simulator(page.out), mesh(6)
+    page.text("Simulated with SimGrid: the steps that weft's processes execute, on 24 tiles in a 6 x 4 mesh with two cores each and four memory controllers. Atomic operations "
+              "are two accesses within a test-and-set register, which who waits for it reads all the time. Accesses take what Table 3 says of a writer alone and of "
+              "each further reader; the software around an atomic operation takes what Table 2 says of GBH without writers. Everything else comes out of the simulation.")
+    kinds = ["gbh", "gbh_backoff", "gbh_registers", "mcs_wp", "rma_rw", "d_mcs"]
+    sizes, pairs = [2, 4, 6, 8, 12, 16, 24, 32, 48], 50
+    last = {}
+    for figure, exclusive, title in ((6, 0, "shared locks only"), (7, 50, "half of them exclusive"), (8, 100, "exclusive locks only")):
+        page.heading(f"Figure {figure}: {title}", 3)
+        medians = {kind: [] for kind in kinds if kind != "d_mcs" or exclusive == 100}
+        for kind in medians:
+            for n in sizes:
+                last[kind, exclusive] = run(chip, cores(range(n)), "pairs", kind, exclusive, pairs)
+                medians[kind].append(last[kind, exclusive][1])
+        page.table(f"002-figure-{figure}", ["processes", *medians], [[n, *(medians[k][i] for k in medians)] for i, n in enumerate(sizes)])
+        drawn = lines(sizes, medians, "processes", "microseconds, median", log=False)
+        for kind, published in TABLE_2.items():
+            drawn.axes[0].plot([48], [published[figure - 6][1]], marker="x", color="black", markersize=9)
+            drawn.axes[0].annotate(f" {kind}, published", (48, published[figure - 6][1]), fontsize=7, ha="right", va="bottom")
+        page.figure(drawn, "A lock and its unlock, random targets. Crosses: the paper's medians at 48 processes.")
+
+    page.heading("Table 2: quartiles at 48 processes", 3)
+    rows = []
+    for kind in kinds:
+        for exclusive in (0, 50, 100):
+            if (kind, exclusive) not in last:
+                continue
+            q1, q2, q3 = last[kind, exclusive][:3]
+            there = TABLE_2.get(kind)
+            p = there[exclusive // 50] if there else (math.nan,) * 3
+            rows.append([kind, exclusive, q1, q2, q3, (q3 - q1) / q2, *p, (p[2] - p[0]) / p[1]])
+    page.table("002-table-2", ["kind", "% exclusive", "Q1", "Q2", "Q3", "IQR/Q2", "Q1, published", "Q2", "Q3", "IQR/Q2"], rows)
+    page.text("Microseconds. The paper's back-off cannot be one between attempts to get a lock alone: with random targets these seldom fail (gbh_backoff has the figures of gbh), and what takes "
+              "long is the register of core 0, whose word all exclusive locks change. With a back-off between two looks at a register (gbh_registers) the figures are the paper's. "
+              "MCS-WP takes half of the published time: weft's steps need fewer accesses than the paper's Figure 5.")
+
+    page.heading("Table 3: a writer that readers wait for", 3)
+    rows, ratios = [], []
+    for (readers, mapping), published in TABLE_3.items():
+        hosts = {"close": [*range(1, 6), *range(12, 18)], "distant": [*range(6, 12), *range(18, 23)], "-": range(1, 48)}[mapping]
+        hosts = cores([0, *list(hosts)[:readers]])
+        for i, size in enumerate((32, 512, 1024)):
+            ours = [run(chip, hosts, "writer", kind, size, 101)[1] for kind in ("gbh_backoff", "mcs_wp")]
+            rows.append([readers, mapping, size, *ours, ours[0] / ours[1], published[0][i], published[1][i], published[0][i] / published[1][i]])
+            if readers == 47:
+                ratios.append(ours[0] / ours[1])
+    page.table("002-table-3", ["readers", "mapping", "bytes", "gbh_backoff", "mcs_wp", "ratio", "gbh_backoff, published", "mcs_wp", "ratio"], rows)
+    page.text(f"Median microseconds of 101 times that the writer puts and unlocks. With 47 readers GBH takes {min(ratios):.1f} to {max(ratios):.1f} times as long as MCS-WP; published: 2.7 to 3.9. The writer begins "
+              "250 to 350 us after the readers: then those of MCS-WP all wait, each at a word of its own. Earlier they still push themselves onto the writer's stack, which costs as much as GBH's attempts; "
+              "later, weft's back-off, up to 1 ms, has made GBH's attempts rarer, and the ratio falls below 2. The paper does not say when its writer begins, nor how long its back-off becomes.")
+
+    page.heading("All processes lock one target exclusively", 3)
+    rows = []
+    for columns in (6, 8):
+        platform, hosts = mesh(columns), cores(range(8 * columns))
+        total = {kind: run(platform, hosts, "hot", kind, 100, 5)[3] for kind in ("gbh", "gbh_backoff", "mcs_wp", "d_mcs", "rma_rw")}
+        rows.append([len(hosts), *total.values(), total["gbh_backoff"] / total["mcs_wp"], total["gbh"] / total["mcs_wp"]])
+    page.table("002-hot", ["processes", *(f"{k}, us" for k in total), "gbh_backoff / mcs_wp", "gbh / mcs_wp"], rows)
+    again = run(mesh(8), cores(range(64)), "hot", "mcs_wp", 100, 5)
+    page.text(f"Time of all, five locks each. Run once more, 64 processes with mcs_wp take {again[3]:.1f} us: "
+              + ("exactly as before." if again[3] == rows[1][3] else "not as before, which is a fault."))
+
+    page.heading("A cluster of nodes with 16 processes", 3)
+    rows = []
+    for processes in (64, 256, 1024):
+        hosts = [f"node{i // 16}" for i in range(processes)]
+        for what, kinds_here, exclusive, count in (("random targets", ("gbh", "gbh_backoff", "mcs_wp", "rma_rw"), 50, 10),
+                                                   ("one target", ("gbh_backoff", "mcs_wp", "rma_rw"), 5, 10)):
+            for kind in kinds_here:
+                if kind == "rma_rw" and processes > 256:
+                    continue  # takes minutes
+                mode = "pairs" if what == "random targets" else "hot"
+                q1, q2, q3, all_, accesses = run(cluster(processes // 16), hosts, mode, kind, exclusive, count)
+                rows.append([processes, what, exclusive, kind, q1, q2, q3, all_, accesses / processes / count])
+    page.table("002-cluster", ["processes", "locks", "% exclusive", "kind", "Q1, us", "Q2", "Q3", "time of all, us", "accesses for a pair"], rows)
+
+
+def real(page):
+    rows = []
+    for mpi, counts, options in (("openmpi", (1, 2, 4), ["--oversubscribe"]), ("mpich", (1, 2), [])):
+        compiler, launcher = shutil.which(f"mpicxx.{mpi}"), shutil.which(f"mpiexec.{mpi}")
+        if compiler is None or launcher is None:
+            page.text(f"{mpi} is not there: apt-get install lib{mpi}-dev {mpi}{'-bin' if mpi == 'openmpi' else ''}")
+            continue
+        program = page.out / f"pairs-{mpi}"
+        build(compiler, "pairs.cpp", program)
+        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        for n in counts:
+            series = {}
+            for _ in range(5):
+                done = subprocess.run([launcher, *options, "-n", str(n), str(program)], capture_output=True, text=True, env=environment)
+                if done.returncode != 0:
+                    sys.exit(f"{program} in {n} processes: {done.stderr.strip()}")
+                for line in done.stdout.split():
+                    memory, kind, exclusive, *quartiles = line.split(",")
+                    series.setdefault((memory, kind, int(exclusive)), []).append([float(q) for q in quartiles])
+            for key, times in series.items():
+                rows.append([mpi, n, *key, *(statistics.median(column) for column in zip(*times))])
+    page.table("002-real", ["MPI", "processes", "memory", "kind", "% exclusive", "Q1, us", "Q2", "Q3"], rows)
+
+
+def paper_002(page, lines):
+    page.heading("002: locks on remote memory")
+    page.heading("Table 1: the designs", 3)
+    page.table("002-table-1", ["", "mpi (RCKMPI in the paper)", "gbh, gbh_backoff", "mcs_wp", "rma_rw", "d_mcs"],
+               [["communication", "that of the MPI", *["words in memory"] * 4],
+                ["lock returns", "perhaps before the lock is there", *["when the lock is there"] * 4],
+                ["readers and writers", "yes", "yes", "yes", "yes", "writers only"],
+                ["who is first", "as the MPI likes", "chance", "writers", "readers and writers in turns, groups of near ones", "first come"],
+                ["data", "-", "a counter for all, and one for each target", "a queue and a stack for each target", "a counter for each group, a tree of queues", "a queue for each target"]])
+    simulated(page, lines)
+    page.heading("Real processes", 3)
+    page.text(f"This machine has {os.cpu_count()} processors, so four processes take turns. Medians of five runs of 1000 pairs in each process; the times include reading the clock, 20 to 40 ns. "
+              "The part of RCKMPI is played by MPI_Win_lock.")
+    real(page)
