@@ -77,8 +77,9 @@ int main(int argc, char** argv) {
         "/ mpi");
   for (const rma::backend backend : {rma::backend::shared, rma::backend::mpi}) {
     rma::window<std::uint64_t> baseline(world, 2, {.lock = rma::lock_kind::mpi, .backend = backend});
-    for (const rma::lock_kind kind : {rma::lock_kind::mpi, rma::lock_kind::gbh, rma::lock_kind::gbh_backoff,
-                                      rma::lock_kind::mcs_writer_preference, rma::lock_kind::d_mcs}) {
+    for (const rma::lock_kind kind :
+         {rma::lock_kind::mpi, rma::lock_kind::gbh, rma::lock_kind::gbh_backoff,
+          rma::lock_kind::mcs_writer_preference, rma::lock_kind::rma_rw, rma::lock_kind::d_mcs}) {
       rma::window<std::uint64_t> w(world, 2, {.lock = kind, .backend = backend});
       std::vector<double> seconds[3], ratios[3];
       for (int i = 0; i < pairs; ++i)

@@ -41,6 +41,9 @@ constexpr double software_of_atomics = 1.1e-6;
 /// On a cluster: words of the process itself are in its cache; other accesses are packets, of so many bytes.
 constexpr double own_word = 0.05e-6, first_poll = 0.2e-6, last_poll = 2e-6;
 constexpr std::uint64_t packet = 64;
+/// Processes differ by so much for each number: nothing happens at the same time, so the order in which
+/// SimGrid treats simultaneous events, which depends on addresses, does not matter.
+constexpr double own_tick = 1e-12;
 constexpr double first_pause = 1e-6, last_pause = 1e-3;  // of gbh_backoff
 /// When the writer begins: all readers of mcs_wp wait then. With gbh_backoff they come back all the time, so
 /// the moment varies.
@@ -91,7 +94,7 @@ class simulated_words {
   void access_(process p) {
     ++world_.accesses;
     if (!world_.scc && p == self_)
-      s4u::this_actor::sleep_for(own_word);
+      s4u::this_actor::sleep_for(own_word + own_tick * self_);
     else
       s4u::Comm::sendto(world_.memory[at(p)], here_, world_.scc ? 4 : packet);
   }
@@ -103,7 +106,7 @@ class simulated_words {
       access_(p);
       return std::exchange(at_(p, i), f(at_(p, i)));
     }
-    s4u::this_actor::sleep_for(software_of_atomics);
+    s4u::this_actor::sleep_for(software_of_atomics + own_tick * self_);
     s4u::Host* tile = world_.tile[at(p)];
     for (double pause = first_pause;; pause = std::min(2 * pause, last_pause)) {
       s4u::Comm::sendto(tile, here_, 4);
