@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 // Aligns two sequences: edit distance, or local alignment (Smith-Waterman) with linear gaps. The directions
 // of all cells, two bits each, go to a file, since they exceed memory; the alignment is traced back from
-// there. usage: align [--local] a.fasta b.fasta [directory]     the first record of each file
+// there. usage: align [--local] a.fasta b.fasta [directory]     the first record of each file: letters, in
+//                                                       either case; lines that begin with ; are comments
 //        align [--local] --random length [directory]     two random sequences, one a mutation of the other
 #include <weft/ooc.hpp>
 #include <weft/wavefront.hpp>
 #include <weft/weft.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -17,6 +19,8 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <system_error>
+#include <tuple>
 #include <vector>
 
 namespace {
@@ -264,20 +268,31 @@ alignment align(weft::runtime& rt, const scoring& s, const std::string& a, const
   return found;
 }
 
+/// The letters of the first record of a FASTA file, as capitals.
 std::string first_record(const std::string& path) {
   std::ifstream in(path);
-  if (!in) throw std::runtime_error("cannot read " + path);
+  if (!in) throw std::system_error(errno, std::generic_category(), "cannot read " + path);
   std::string line, letters;
   bool begun = false;
-  while (std::getline(in, line)) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (!line.empty() && line.front() == '>') {
+  for (std::size_t number = 1; std::getline(in, line); ++number) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t'))
+      line.pop_back();
+    if (line.empty() || line.front() == ';') continue;
+    if (line.front() == '>') {
       if (begun) break;
       begun = true;
-    } else {
-      for (const char c : line) letters += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+      continue;
+    }
+    begun = true;
+    for (const char c : line) {
+      const bool lower = c >= 'a' && c <= 'z';
+      if (!lower && !(c >= 'A' && c <= 'Z'))
+        throw std::runtime_error(path + ": line " + std::to_string(number) +
+                                 " holds a character that is no letter");
+      letters += static_cast<char>(lower ? c - 'a' + 'A' : c);
     }
   }
+  if (in.bad()) throw std::runtime_error("cannot read " + path);
   if (letters.empty()) throw std::runtime_error(path + " has no sequence");
   return letters;
 }
@@ -325,8 +340,9 @@ int main(int argc, char** argv) try {
   std::string a, b, directory = "/tmp";
   bool check = false;
   if (!words.empty() && words[0] == "--random") {
-    const std::size_t length = words.size() > 1 ? std::stoul(words[1]) : 5000;
+    const std::size_t length = words.size() > 1 ? std::strtoul(words[1].c_str(), nullptr, 10) : 5000;
     std::tie(a, b) = random_pair(length);
+    if (a.empty() || b.empty()) throw std::runtime_error("the length of random sequences is too small");
     check = length <= 20000;
     if (words.size() > 2) directory = words[2];
   } else if (words.size() >= 2) {
