@@ -21,10 +21,9 @@ class spawn_call {
 
   /// Where the closure is to be made.
   arena& memory() noexcept { return strand_->closures; }
-  /// Submits the strand. The task around it, its sync() and the run end after it; its exception counts as that
-  /// of a task forked here. If it fails, all other waits of bodies of the run end, too: what they wait for may
-  /// never come.
-  /// *Throws*: std::bad_alloc; then the closure is not started.
+  /// Submits the strand. The task around it, its sync() and the run end after it; its exception counts as
+  /// that of a task forked here. If it fails, all other waits of bodies of the run end, too: what they wait
+  /// for may never come. *Throws*: std::bad_alloc; then the closure is not started.
   void start(closure& body);
 
  private:

@@ -9,10 +9,10 @@
 
 namespace weft::inline WEFT_ABI {
 
-/// A number of participants that wait for each other in phases. *Requires*: nobody waits when it is destroyed;
-/// each participant arrives once in each phase. *Throws*: weft::error if more participants leave than there
-/// are; weft::cancelled if the run is stopped meanwhile; std::bad_alloc, std::system_error. *Suspends*: those
-/// that wait. *Thread safety*: any.
+/// A number of participants that wait for each other in phases. *Requires*: nobody waits when it is
+/// destroyed; each participant arrives once in each phase. *Throws*: weft::error if more participants leave
+/// than there are; weft::cancelled if the run is stopped meanwhile; std::bad_alloc, std::system_error.
+/// *Suspends*: those that wait. *Thread safety*: any.
 class barrier {
  public:
   /// `at_end` is called when all have arrived, by the last of them, before any of them goes on; it must not

@@ -29,15 +29,16 @@ class channel {
     if (!waiters_.empty()) base::fail("a weft::channel is destroyed while somebody waits for it");
   }
 
-  /// Puts an item into the channel; waits while it is full. *Returns*: false if it is closed: then the item is
-  /// as it was.
+  /// Puts an item into the channel; waits while it is full. *Returns*: false if it is closed: then the item
+  /// is as it was.
   bool push(T&& item) { return push_(item, {}); }
   /// The same with a copy.
   bool push(const T& item) {
     T copy(item);
     return push_(copy, {});
   }
-  /// Puts an item in if there is room, or within this time. *Returns*: whether; if not, the item is as it was.
+  /// Puts an item in if there is room, or within this time. *Returns*: whether; if not, the item is as it
+  /// was.
   bool try_push(T&& item) { return push_(item, {base::clock::time_point::min()}); }
   /// The same.
   template <class Rep, class Period>

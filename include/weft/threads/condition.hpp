@@ -12,9 +12,9 @@
 namespace weft::inline WEFT_ABI {
 
 /// A value for which bodies wait. Whoever changes it continues those who wait for the new value, also if it
-/// changes again before they run. *Requires*: nobody waits when it is destroyed; copying a value and comparing
-/// values take a short time and do not wait. *Throws*: weft::cancelled from the functions that wait, if the
-/// run is stopped meanwhile; what copying, comparing or the predicate throws; std::bad_alloc,
+/// changes again before they run. *Requires*: nobody waits when it is destroyed; copying a value and
+/// comparing values take a short time and do not wait. *Throws*: weft::cancelled from the functions that
+/// wait, if the run is stopped meanwhile; what copying, comparing or the predicate throws; std::bad_alloc,
 /// std::system_error. *Suspends*: those that wait. *Thread safety*: any.
 /// *Source*: the conditions with a value of KAAPI (PASCO'07, section 3).
 template <std::copyable T>

@@ -10,8 +10,8 @@ namespace weft::inline WEFT_ABI {
 
 /// A count for which bodies wait until it is zero, and stays there. *Requires*: nobody waits when it is
 /// destroyed. *Throws*: weft::error if the count would become negative; weft::cancelled from the functions
-/// that wait, if the run is stopped meanwhile; std::bad_alloc, std::system_error. *Suspends*: those that wait.
-/// *Thread safety*: any.
+/// that wait, if the run is stopped meanwhile; std::bad_alloc, std::system_error. *Suspends*: those that
+/// wait. *Thread safety*: any.
 class latch {
  public:
   /// Begins with this count.

@@ -56,8 +56,8 @@ class mutex {
     threads::let_see(this);
     std::uint32_t expected = taken;
     // Release publishes what was done with the lock; pairs with take_ and must_wait in wait_.
-    if (!word_.compare_exchange_strong(expected, free, base::memory_order_release, base::memory_order_relaxed))
-        [[unlikely]]
+    if (!word_.compare_exchange_strong(expected, free, base::memory_order_release,
+                                       base::memory_order_relaxed)) [[unlikely]]
       hand_over_();
   }
 
@@ -69,7 +69,8 @@ class mutex {
   bool take_() noexcept {
     std::uint32_t expected = free;
     // Acquire pairs with unlock.
-    return word_.compare_exchange_strong(expected, taken, base::memory_order_acquire, base::memory_order_relaxed);
+    return word_.compare_exchange_strong(expected, taken, base::memory_order_acquire,
+                                         base::memory_order_relaxed);
   }
   bool wait_(threads::deadline until, bool stop) {
     [[maybe_unused]] const sched::races::unseen library;

@@ -16,8 +16,8 @@ namespace weft::inline WEFT_ABI {
 /// waits for the one around it.
 ///
 /// *Requires*: called in a task; `body` is called without arguments, and what it captures by reference lives
-/// until it has ended. Objects that it shares with other bodies are not ordered by rights: use weft::mutex and
-/// its relatives.
+/// until it has ended. Objects that it shares with other bodies are not ordered by rights: use weft::mutex
+/// and its relatives.
 ///
 /// *Throws*: std::bad_alloc; never what the body throws. That counts as if a task forked here had thrown it;
 /// moreover the other waits of the run end by weft::cancelled, since what they wait for may never come.
@@ -37,7 +37,7 @@ void spawn(task_options options, F&& body) {
   sched::strand& s = sched::current();
   if (is_outside(s)) sched::fail_outside("spawn() was called outside a task");
   if (sched::drops_forks(s)) return;
-  const auto call = [f = std::forward<F>(body)]() mutable {
+  auto call = [f = std::forward<F>(body)]() mutable {
 #if WEFT_RACES
     {
       const sched::races::event_seen before;
@@ -48,11 +48,11 @@ void spawn(task_options options, F&& body) {
 #endif
     static_cast<void>(std::invoke(f));
   };
-  using callable = std::remove_const_t<decltype(call)>;
+  using callable = decltype(call);
   using closure = flow::task<callable, void, true, std::index_sequence<>>;
   sched::spawn_call spawned(s);
   auto& made = *::new (spawned.memory().allocate(sizeof(closure), alignof(closure)))
-      closure(callable(std::move(call)), flow::result<void>(), &options);
+                   closure(std::move(call), flow::result<void>(), &options);
   try {
     spawned.start(made);
   } catch (...) {

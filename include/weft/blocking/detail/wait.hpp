@@ -18,12 +18,7 @@ WEFT_FUNCTION signal_wait::signal_wait(abandonable& a, const char* how, const wa
   meanwhile_ = &s.executor->home().contexts.take();
   a.waiter = &s;
   a.home = &s.executor->home();
-  try {
-    if (limits_.expiry != nullptr) a.home->add_timer(*limits_.expiry);
-  } catch (...) {
-    a.home->contexts.put(*meanwhile_);
-    throw;
-  }
+  if (limits_.expiry != nullptr) a.home->add_timer(*limits_.expiry);
   run_ = s.run.load(base::memory_order_relaxed);  // constant while the task runs
   if (limits_.stop) abandoned_ = !run_->waits.add(a);
 }

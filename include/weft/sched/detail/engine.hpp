@@ -47,8 +47,8 @@ class engine {
     if (bell.any_waiting()) bell.notify_one();
   }
 
-  /// Lets a timer expire, soon after its time if a worker has nothing else to do. *Throws*: std::bad_alloc.
-  void add_timer(timer& t) {
+  /// Lets a timer expire, soon after its time if a worker has nothing else to do.
+  void add_timer(timer& t) noexcept {
     if (!timers.add(t)) return;
     base::fence();  // the new time before the look at sleepers, who read it behind a fence
     if (bell.any_waiting()) bell.notify_one();

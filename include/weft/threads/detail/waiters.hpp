@@ -146,8 +146,8 @@ bool wait_at(waiter_list& list, waiter& w, const wait_text& text, deadline until
   return wait_at(list, w, text, until, true, must_wait, [] {});
 }
 
-/// What one body does before it lets others go on is seen by them; for Thread Sanitizer, where it does not see
-/// what the library does. *Requires*: not hidden.
+/// What one body does before it lets others go on is seen by them; for Thread Sanitizer, where it does not
+/// see what the library does. *Requires*: not hidden.
 inline void let_see([[maybe_unused]] const void* object) noexcept {
 #if WEFT_RACES
   context::races::release(const_cast<void*>(object));
