@@ -136,14 +136,13 @@ TEST_CASE("a writer that gives up lets the readers behind it in") {
     weft::condition<int> stage(0);
     weft::spawn([&] {
       stage.set(1);
-      writer_got = door.try_lock_for(20ms);
+      writer_got = door.try_lock_for(10ms);
     });
     stage.wait_equal(1);
     weft::spawn([&] {
       weft::this_task::sleep_for(2ms);  // most likely behind the writer
-      door.lock_shared();
-      reader_got = true;
-      door.unlock_shared();
+      reader_got = door.try_lock_shared_for(2s);
+      if (reader_got) door.unlock_shared();
       stage.set(2);
     });
     stage.wait_equal(2);
