@@ -8,5 +8,6 @@
 #include <weft/blocking/detail/external_event.hpp>
 #include <weft/blocking/detail/fence.hpp>
 #include <weft/blocking/detail/helper_team.hpp>
+#include <weft/blocking/detail/spawn.hpp>
 #include <weft/blocking/detail/wait.hpp>
 #endif

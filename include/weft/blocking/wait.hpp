@@ -3,9 +3,16 @@
 #pragma once
 
 #include <weft/sched/sync.hpp>
+#include <weft/sched/timers.hpp>
 #include <weft/task/signal.hpp>
 
 namespace weft::inline WEFT_ABI::sched {
+
+/// What may end a wait besides its signal.
+struct wait_limits {
+  timer* expiry = nullptr;  ///< at a time; its function sets the signal, or leaves that to others
+  bool stop = true;         ///< the stop of the run
+};
 
 /// Makes the calling body, or outside tasks the kernel thread, the one who waits for a signal until the
 /// object ends. `a.give_up` sets the signal if the run is stopped meanwhile.
@@ -14,7 +21,7 @@ class signal_wait {
  public:
   /// `how`: as in "calls sync()".
   /// *Throws*: std::bad_alloc, std::system_error; then nothing has happened.
-  signal_wait(abandonable& a, const char* how);
+  signal_wait(abandonable& a, const char* how, const wait_limits& limits = {});
   signal_wait(const signal_wait&) = delete;
   signal_wait& operator=(const signal_wait&) = delete;
   ~signal_wait();
@@ -25,6 +32,7 @@ class signal_wait {
 
  private:
   abandonable& signal_;
+  wait_limits limits_;
   run_state* run_ = nullptr;
   context_slot* meanwhile_ = nullptr;
   bool abandoned_ = false;

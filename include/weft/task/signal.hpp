@@ -33,6 +33,14 @@ struct signal {
   void block() noexcept {
     while (!is_on()) base::futex_wait(state, off);
   }
+  /// The same, at most until `end`. *Returns*: whether it is set.
+  bool block_until(base::clock::time_point end) noexcept {
+    while (!is_on()) {
+      if (base::clock::now() >= end) return false;
+      base::futex_wait_until(state, off, end);
+    }
+    return true;
+  }
   /// Sets it; it may be gone when this returns. *Returns*: the strand to be continued, if one waits.
   strand* set() noexcept {
     strand* const w = waiter;

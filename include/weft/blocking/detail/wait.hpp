@@ -7,7 +7,8 @@
 
 namespace weft::inline WEFT_ABI::sched {
 
-WEFT_FUNCTION signal_wait::signal_wait(abandonable& a, const char* how) : signal_(a) {
+WEFT_FUNCTION signal_wait::signal_wait(abandonable& a, const char* how, const wait_limits& limits)
+    : signal_(a), limits_(limits) {
   strand& s = current();
   a.reset();
   a.waiter = nullptr;
@@ -17,18 +18,24 @@ WEFT_FUNCTION signal_wait::signal_wait(abandonable& a, const char* how) : signal
   meanwhile_ = &s.executor->home().contexts.take();
   a.waiter = &s;
   a.home = &s.executor->home();
+  if (limits_.expiry != nullptr) a.home->add_timer(*limits_.expiry);
   run_ = s.run.load(base::memory_order_relaxed);  // constant while the task runs
-  abandoned_ = !run_->waits.add(a);
+  if (limits_.stop) abandoned_ = !run_->waits.add(a);
 }
 
 WEFT_FUNCTION signal_wait::~signal_wait() {
   if (run_ == nullptr) return;
   if (meanwhile_ != nullptr) current().executor->home().contexts.put(*meanwhile_);
-  run_->waits.remove(signal_);
+  if (limits_.expiry != nullptr) signal_.home->timers.remove(*limits_.expiry);
+  if (limits_.stop) run_->waits.remove(signal_);
 }
 
 WEFT_FUNCTION void signal_wait::wait() noexcept {
-  if (run_ == nullptr) return signal_.block();
+  if (run_ == nullptr) {
+    if (limits_.expiry != nullptr && !signal_.block_until(limits_.expiry->when))
+      limits_.expiry->expire(*limits_.expiry);
+    return signal_.block();
+  }
   if (abandoned_) signal_.give_up(signal_);
   strand& s = *signal_.waiter;
   s.executor->await_signal(s, signal_, *std::exchange(meanwhile_, nullptr));

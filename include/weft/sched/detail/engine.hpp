@@ -6,6 +6,7 @@
 #include <weft/options.hpp>
 #include <weft/sched/detail/context_pool.hpp>
 #include <weft/sched/detail/worker.hpp>
+#include <weft/sched/timers.hpp>
 
 #include <memory>
 #include <vector>
@@ -43,6 +44,13 @@ class engine {
   void submit(strand& s) noexcept {
     submitted.push_back(s);
     base::fence();  // the submission before the look at sleepers
+    if (bell.any_waiting()) bell.notify_one();
+  }
+
+  /// Lets a timer expire, soon after its time if a worker has nothing else to do.
+  void add_timer(timer& t) noexcept {
+    if (!timers.add(t)) return;
+    base::fence();  // the new time before the look at sleepers, who read it behind a fence
     if (bell.any_waiting()) bell.notify_one();
   }
 
@@ -110,6 +118,7 @@ class engine {
   context_pool contexts;
   strand_list submitted;
   strand_list idle;
+  timer_queue timers;
   base::event_count bell;
   base::atomic<bool> closing{false};
   alignas(64) base::atomic<unsigned> searching{

@@ -204,6 +204,8 @@ inline strand* worker::find_work() {
 /// Submitted strands first (what has begun elsewhere goes on), then other workers' strands.
 inline strand* worker::look_around() {
   engine& e = *home_;
+  if (e.timers.earliest() != timer_queue::never && e.timers.earliest() <= base::clock::now()) [[unlikely]]
+    e.timers.call_due();
   if (strand* s = e.submitted.pop_front()) {
     if (s->status.load(base::memory_order_relaxed) == strand_status::idle)
       begin(*s);  // ordered by the list's lock
@@ -228,8 +230,11 @@ inline strand* worker::sleep() {
     e.bell.cancel();
   } else if (look_again_ != deadline::clock::time_point::max()) {
     e.timed_sleepers.fetch_add(1, base::memory_order_relaxed);  // a hint, see offer
-    e.bell.wait_until(key, look_again_);
+    e.bell.wait_until(key, std::min(look_again_, e.timers.earliest()));
     e.timed_sleepers.fetch_sub(1, base::memory_order_relaxed);
+  } else if (const auto first = e.timers.earliest(); first != timer_queue::never) {
+    count(counter::sleeps);
+    e.bell.wait_until(key, first);
   } else {
     count(counter::sleeps);
     e.wakes_in_vain.fetch_add(1, base::memory_order_relaxed);  // a hint; reset by whoever finds work

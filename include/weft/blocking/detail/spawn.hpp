@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSL-1.0
+// How a spawned body gets its strand, and how its end is told.
+#pragma once
+
+#include <weft/blocking/external_event.hpp>
+#include <weft/blocking/spawn.hpp>
+#include <weft/sched/scheduler.hpp>
+
+namespace weft::inline WEFT_ABI::sched {
+
+/// What stands in the frame around a spawned body: a closure that its end ends.
+struct spawn_call::place final : closure {
+  place(strand& s, engine& e) noexcept : closure(what_), around(s), home(e) {}
+
+  strand& around;
+  engine& home;
+
+ private:
+  static constexpr descriptor what_{};
+};
+
+WEFT_FUNCTION spawn_call::spawn_call(strand& around)
+    : around_(around), engine_(around.executor->home()), strand_(&engine_.take_strand()) {}
+
+WEFT_FUNCTION spawn_call::~spawn_call() {
+  if (strand_ == nullptr) return;
+  strand_->closures.release_to(arena_mark{});
+  engine_.put_strand(*strand_);
+}
+
+WEFT_FUNCTION void spawn_call::start(closure& body) {
+  if (!around_.pending()) open_frame(around_);
+  auto* const p = ::new (around_.closures.allocate(sizeof(place))) place(around_, engine_);
+  p->state.store(closure_state::stolen, base::memory_order_relaxed);  // published by link
+  link(*around_.top, *p);
+  ++around_.live;
+  strand& s = *std::exchange(strand_, nullptr);
+  s.root.current.store(&body, base::memory_order_relaxed);  // published by submit
+  s.victim = nullptr;
+  s.at_end = &end_;
+  s.end_of = p;
+  engine::join_run(s, *around_.run.load(base::memory_order_relaxed));  // constant while the task runs
+  engine_.submit(s);
+}
+
+/// A spawned body has ended, with all below it.
+WEFT_FUNCTION signal* spawn_call::end_(strand& s) noexcept {
+  place& p = *static_cast<place*>(s.end_of);
+  std::exception_ptr failure;
+  if (s.thrown) {
+    failure = *std::exchange(s.thrown, std::nullopt);
+    s.run.load(base::memory_order_relaxed)->waits.close();  // constant; the run ends after this body
+  }
+  // `p` may be gone as soon as it has ended.
+  end_external(p.home, p.around, p, std::move(failure));
+  return nullptr;
+}
+
+}  // namespace weft::inline WEFT_ABI::sched

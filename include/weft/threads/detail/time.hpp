@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSL-1.0
+// Until when somebody waits.
+#pragma once
+
+#include <weft/base/platform.hpp>
+
+#include <chrono>
+
+namespace weft::inline WEFT_ABI::threads {
+
+/// A time of the clock that never goes back, or none.
+struct deadline {
+  base::clock::time_point at = base::clock::time_point::max();
+
+  bool exists() const noexcept { return at != base::clock::time_point::max(); }
+};
+
+/// The time after which so much has passed; none if that is more than the clock can say.
+template <class Rep, class Period>
+deadline after(const std::chrono::duration<Rep, Period>& time) {
+  const auto now = base::clock::now();
+  // Compared as floating point: the duration may be of any size and unit.
+  using seconds = std::chrono::duration<double>;
+  if (seconds(time) >= seconds(base::clock::time_point::max() - now) * 0.999) return {};
+  return {now + std::chrono::ceil<base::clock::duration>(time)};
+}
+
+/// Calls `wait(deadline)`, which returns false when that is over, until it returns true or the time of
+/// another clock is over, which may have been set meanwhile.
+template <class Clock, class Duration, class Wait>
+bool until_time(const std::chrono::time_point<Clock, Duration>& time, Wait wait) {
+  for (;;) {
+    const auto left = time - Clock::now();
+    if (wait(after(left))) return true;
+    if (Clock::now() >= time) return false;
+  }
+}
+
+}  // namespace weft::inline WEFT_ABI::threads

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSL-1.0
+// A mutex at which bodies wait without keeping their worker.
+#pragma once
+
+#include <weft/threads/detail/waiters.hpp>
+
+namespace weft::inline WEFT_ABI {
+
+/// A mutex for tasks, spawned threads and kernel threads outside tasks. A body that waits is suspended, and
+/// its worker does other things; it may go on with another worker, as the lock belongs to the body, not to
+/// the worker. Who unlocks hands the lock to who has waited longest. For std::lock_guard, std::unique_lock,
+/// std::scoped_lock. *Requires*: not locked by the body that locks it; not locked when it is destroyed.
+/// *Throws*: weft::cancelled from the functions that wait, if the run is stopped meanwhile; std::bad_alloc,
+/// std::system_error if there is no stack for the worker. *Suspends*: yes. *Cost*: two atomic instructions
+/// when nobody waits. *Thread safety*: any.
+/// *Source*: KAAPI's mutex for threads (PASCO'07, section 3).
+class mutex {
+ public:
+  constexpr mutex() noexcept = default;
+  mutex(const mutex&) = delete;
+  mutex& operator=(const mutex&) = delete;
+  ~mutex() {
+    // Relaxed: nobody else uses it any more.
+    if (word_.load(base::memory_order_relaxed) != free)
+      base::fail("a weft::mutex is destroyed while it is locked");
+  }
+
+  /// Waits until nobody else has the lock, and takes it.
+  void lock() {
+    if (!take_()) wait_({}, true);
+    threads::see(this);
+  }
+  /// Takes the lock if nobody has it. *Returns*: whether.
+  bool try_lock() noexcept {
+    const bool got = take_();
+    if (got) threads::see(this);
+    return got;
+  }
+  /// Waits so long at most. *Returns*: whether it has taken the lock.
+  template <class Rep, class Period>
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
+    const bool got = take_() || wait_(threads::after(time), true);
+    if (got) threads::see(this);
+    return got;
+  }
+  /// Waits until then at most. *Returns*: as above.
+  template <class Clock, class Duration>
+  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
+    const bool got =
+        take_() || threads::until_time(time, [this](threads::deadline d) { return wait_(d, true); });
+    if (got) threads::see(this);
+    return got;
+  }
+  /// Gives the lock to who has waited longest, if anybody waits. *Requires*: the caller has it.
+  void unlock() noexcept {
+    threads::let_see(this);
+    std::uint32_t expected = taken;
+    // Release publishes what was done with the lock; pairs with take_ and must_wait in wait_.
+    if (!word_.compare_exchange_strong(expected, free, base::memory_order_release,
+                                       base::memory_order_relaxed)) [[unlikely]]
+      hand_over_();
+  }
+
+ private:
+  friend class condition_variable;
+  /// wanted: taken, and somebody may wait.
+  static constexpr std::uint32_t free = 0, taken = 1, wanted = 2;
+
+  bool take_() noexcept {
+    std::uint32_t expected = free;
+    // Acquire pairs with unlock.
+    return word_.compare_exchange_strong(expected, taken, base::memory_order_acquire,
+                                         base::memory_order_relaxed);
+  }
+  bool wait_(threads::deadline until, bool stop) {
+    [[maybe_unused]] const sched::races::unseen library;
+    threads::waiter w;
+    return threads::wait_at(
+        waiters_, w, {"a mutex", "locks a weft::mutex"}, until, stop,
+        // Acquire pairs with unlock. Who unlocks looks for those who wait, under the lock of the list.
+        [this] { return word_.exchange(wanted, base::memory_order_acquire) != free; }, [] {});
+  }
+  WEFT_COLD void hand_over_() noexcept {
+    [[maybe_unused]] const sched::races::unseen library;
+    threads::waiter* next = nullptr;
+    {
+      const std::lock_guard hold(waiters_.mutex);
+      if (word_.load(base::memory_order_relaxed) == free)  // its own, if the caller has locked it
+        base::fail("a weft::mutex is unlocked that nobody has locked");
+      if (waiters_.empty())
+        word_.store(free, base::memory_order_release);  // as in unlock
+      else
+        next = waiters_.grant(*waiters_.first());
+    }
+    threads::waiter_list::tell(next);
+  }
+  /// For those who must have it whatever happens.
+  void lock_anyway_() noexcept {
+    if (take_()) return;
+    try {
+      wait_({}, false);
+    } catch (...) {  // no memory for another stack
+      for (base::backoff wait; !take_();) wait.wait();
+    }
+  }
+
+  base::atomic<std::uint32_t> word_{free};
+  threads::waiter_list waiters_;
+};
+
+}  // namespace weft::inline WEFT_ABI

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSL-1.0
+// spawn: a body with a flow of control of its own, which may wait for what comes later.
+#pragma once
+
+#include <weft/blocking/definitions.hpp>
+#include <weft/blocking/spawn.hpp>
+#include <weft/flow/fork.hpp>
+
+#include <concepts>
+
+namespace weft::inline WEFT_ABI {
+
+/// Starts a body that runs beside the body around it, with options. It never runs inside spawn, and never
+/// instead of a task that a worker could run: it has a flow of its own, so it may wait for what the body
+/// around it does later. There is nothing to join: sync() and run() wait for it, and so does every task that
+/// waits for the one around it.
+///
+/// *Requires*: called in a task; `body` is called without arguments, and what it captures by reference lives
+/// until it has ended. Objects that it shares with other bodies are not ordered by rights: use weft::mutex
+/// and its relatives.
+///
+/// *Throws*: std::bad_alloc; never what the body throws. That counts as if a task forked here had thrown it;
+/// moreover the other waits of the run end by weft::cancelled, since what they wait for may never come.
+///
+/// *Suspends*: no. *Cost*: about a microsecond. *Thread safety*: each task its own.
+///
+/// *Example*: `weft::spawn({.name = "reader"}, [&] { while (auto item = channel.pop()) use(*item); });`
+///
+/// *Source*: the threads of KAAPI (PASCO'07, section 3), which are not joined either.
+template <class F>
+  requires std::invocable<std::decay_t<F>&>
+void spawn(task_options options, F&& body) {
+#if WEFT_RACES
+  sched::races::event_happened();  // what was done before is seen by the body
+#endif
+  [[maybe_unused]] const sched::races::unseen library;
+  sched::strand& s = sched::current();
+  if (is_outside(s)) sched::fail_outside("spawn() was called outside a task");
+  if (sched::drops_forks(s)) return;
+  auto call = [f = std::forward<F>(body)]() mutable {
+#if WEFT_RACES
+    {
+      const sched::races::event_seen before;
+    }
+    struct seen_by_others {
+      ~seen_by_others() { sched::races::event_happened(); }
+    } const at_end;
+#endif
+    static_cast<void>(std::invoke(f));
+  };
+  using callable = decltype(call);
+  using closure = flow::task<callable, void, true, std::index_sequence<>>;
+  sched::spawn_call spawned(s);
+  auto& made = *::new (spawned.memory().allocate(sizeof(closure), alignof(closure)))
+                   closure(std::move(call), flow::result<void>(), &options);
+  try {
+    spawned.start(made);
+  } catch (...) {
+    made.what->drop(made);
+    throw;
+  }
+}
+
+/// The same with default options.
+template <class F>
+  requires(std::invocable<std::decay_t<F>&> && !std::is_same_v<std::remove_cvref_t<F>, task_options>)
+void spawn(F&& body) {
+  spawn(task_options{.name = "thread"}, std::forward<F>(body));
+}
+
+}  // namespace weft::inline WEFT_ABI

@@ -1,0 +1,567 @@
+// SPDX-License-Identifier: BSL-1.0
+// What bodies wait for: nothing is lost, nobody goes on too early, and every wait ends with its run.
+#include "flow/runtimes.hpp"
+#include "support/child.hpp"
+#include "support/random.hpp"
+
+#include <weft/threads.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using weft_test::contains;
+using weft_test::on_each_runtime;
+
+namespace {
+
+std::uint64_t suspensions(const weft::runtime& rt) { return rt.counters().suspensions; }
+
+/// Calls f in so many spawned bodies and in two kernel threads outside tasks.
+template <class F>
+void inside_and_outside(weft::runtime& rt, int bodies, F f) {
+  std::thread outside[] = {std::thread(f), std::thread(f)};
+  rt.run([&] {
+    for (int i = 0; i < bodies; ++i) weft::spawn(f);
+  });
+  for (std::thread& t : outside) t.join();
+}
+
+}  // namespace
+
+TEST_CASE("a mutex excludes bodies and kernel threads") {
+  on_each_runtime([](weft::runtime& rt) {
+    weft::mutex door;
+    long counted = 0, tried = 0;
+    inside_and_outside(rt, 6, [&] {
+      for (int i = 0; i < 200; ++i) {
+        if (i % 5 == 0) {
+          const std::unique_lock hold(door, std::try_to_lock);
+          if (hold) ++counted, ++tried;
+        } else {
+          const std::lock_guard hold(door);
+          ++counted;
+          if (i % 50 == 1) weft::this_task::sleep_for(1us);  // others wait meanwhile
+        }
+      }
+    });
+    CHECK(counted == 8 * 160 + tried);
+    CHECK(suspensions(rt) > 0);
+  });
+}
+
+TEST_CASE("who waits longest gets the mutex") {
+  weft::runtime rt({.workers = 2});
+  weft::mutex door;
+  std::vector<int> order;
+  rt.run([&] {
+    door.lock();
+    for (int i = 0; i < 5; ++i) {
+      weft::condition<bool> begins(false);
+      const std::string before = rt.describe();
+      weft::spawn([&, i] {
+        begins.set(true);
+        const std::lock_guard hold(door);
+        order.push_back(i);
+      });
+      begins.wait_equal(true);
+      weft_test::wait_until([&] {
+        weft::this_task::sleep_for(50us);
+        const std::string now = rt.describe();
+        std::size_t waiting = 0;
+        for (std::size_t at = now.find("a mutex"); at != now.npos; at = now.find("a mutex", at + 1))
+          ++waiting;
+        return waiting == static_cast<std::size_t>(i) + 1;
+      });
+    }
+    door.unlock();
+  });
+  CHECK(order == std::vector<int>{0, 1, 2, 3, 4});
+}
+
+TEST_CASE("a shared mutex lets many readers in or one writer, in the order in which they came") {
+  on_each_runtime([](weft::runtime& rt) {
+    weft::shared_mutex door;
+    std::atomic<int> readers{0}, writers{0}, wrong{0}, most{0};
+    long value = 0;
+    weft::barrier all(4);
+    rt.run([&] {
+      for (int i = 0; i < 4; ++i)
+        weft::spawn([&] {
+          const std::shared_lock hold(door);
+          all.arrive_and_wait();  // all four are inside
+          ++most;
+        });
+    });
+    CHECK(most == 4);
+    inside_and_outside(rt, 6, [&] {
+      for (int i = 0; i < 100; ++i) {
+        if (i % 3 == 0) {
+          const std::unique_lock hold(door);
+          wrong += ++writers != 1 || readers != 0;
+          ++value;
+          if (i % 30 == 0) weft::this_task::sleep_for(1us);
+          --writers;
+        } else if (i % 7 == 0) {
+          const std::shared_lock hold(door, 20us);  // may leave the queue again
+          if (!hold) continue;
+          ++readers, wrong += writers != 0, --readers;
+        } else {
+          const std::shared_lock hold(door);
+          ++readers;
+          wrong += writers != 0;
+          --readers;
+        }
+      }
+    });
+    CHECK(wrong == 0);
+    CHECK(value == 8 * 34);
+  });
+}
+
+TEST_CASE("a writer that gives up lets the readers behind it in") {
+  weft::runtime rt({.workers = 2});
+  weft::shared_mutex door;
+  bool writer_got = true, reader_got = false;
+  rt.run([&] {
+    door.lock_shared();
+    weft::condition<int> stage(0);
+    weft::spawn([&] {
+      stage.set(1);
+      writer_got = door.try_lock_for(10ms);
+    });
+    stage.wait_equal(1);
+    weft::spawn([&] {
+      weft::this_task::sleep_for(2ms);  // most likely behind the writer
+      reader_got = door.try_lock_shared_for(2s);
+      if (reader_got) door.unlock_shared();
+      stage.set(2);
+    });
+    stage.wait_equal(2);
+    door.unlock_shared();
+  });
+  CHECK_FALSE(writer_got);
+  CHECK(reader_got);
+  CHECK(door.try_lock());
+  door.unlock();
+}
+
+TEST_CASE("a condition variable loses no notification") {
+  on_each_runtime([](weft::runtime& rt) {
+    weft::mutex door;
+    weft::condition_variable filled, emptied;
+    std::vector<int> queue;
+    long sum = 0;
+    rt.run([&] {
+      for (int c = 0; c < 3; ++c)
+        weft::spawn([&] {
+          for (int i = 0; i < 200; ++i) {
+            std::unique_lock hold(door);
+            filled.wait(hold, [&] { return !queue.empty(); });
+            sum += queue.back();
+            queue.pop_back();
+            emptied.notify_one();
+          }
+        });
+      for (int p = 0; p < 3; ++p)
+        weft::spawn([&] {
+          for (int i = 0; i < 200; ++i) {
+            std::unique_lock hold(door);
+            emptied.wait(hold, [&] { return queue.size() < 2; });
+            queue.push_back(i);
+            filled.notify_one();
+          }
+        });
+    });
+    CHECK(sum == 3 * 199 * 200 / 2);
+    CHECK(suspensions(rt) > 0);
+  });
+}
+
+TEST_CASE("notify_all continues everybody, and a wait ends with the mutex locked") {
+  on_each_runtime([](weft::runtime& rt) {
+    weft::mutex door;
+    weft::condition_variable changed;
+    int waiting = 0, gone = 0;
+    bool open = false, locked = true;
+    rt.run([&] {
+      for (int i = 0; i < 20; ++i)
+        weft::spawn([&] {
+          std::unique_lock hold(door);
+          ++waiting;
+          changed.wait(hold, [&] { return open; });
+          locked &= hold.owns_lock() && !door.try_lock();
+          ++gone;
+        });
+      for (bool all = false; !all;) {
+        std::unique_lock hold(door);
+        if ((all = waiting == 20)) open = true;
+        hold.unlock();
+        if (all) changed.notify_all();
+        weft::this_task::sleep_for(10us);
+      }
+    });
+    CHECK(gone == 20);
+    CHECK(locked);
+  });
+}
+
+TEST_CASE("who waits for a value sees it, also if it has changed again") {
+  on_each_runtime([](weft::runtime& rt) {
+    weft::condition<int> value(0);
+    std::array<std::atomic<int>, 10> seen{};
+    rt.run([&] {
+      weft::latch ready(10);
+      for (int i = 0; i < 10; ++i)
+        weft::spawn([&, i] {
+          ready.count_down();
+          seen[static_cast<std::size_t>(i)] =
+              i % 2 == 0 ? value.wait_equal(5) : value.wait([](int v) { return v > 100; });
+        });
+      ready.wait();
+      while (std::any_of(seen.begin(), seen.end(), [](const auto& s) { return s == 0; })) {
+        value.set(5);
+        value.update([](int& v) { v = 101; });
+        value.set(0);
+        weft::this_task::sleep_for(10us);
+      }
+    });
+    for (std::size_t i = 0; i < 10; ++i) CHECK(seen[i] == (i % 2 == 0 ? 5 : 101));
+    CHECK(value.get() == 0);
+  });
+}
+
+TEST_CASE("a predicate that throws throws where it is waited, not where the value is changed") {
+  weft::runtime rt({.workers = 2});
+  weft::condition<std::string> text;
+  std::string caught;
+  rt.run([&] {
+    weft::spawn([&] {
+      try {
+        text.wait([](const std::string& s) { return s.at(3) == 'x'; });
+      } catch (const std::out_of_range&) {
+        caught = "out of range";
+      }
+    });
+    text.set("ab");
+  });
+  CHECK(caught == "out of range");
+}
+
+TEST_CASE("a semaphore never lets in more than it has") {
+  on_each_runtime([](weft::runtime& rt) {
+    weft::semaphore permits(3);
+    std::atomic<int> inside{0}, wrong{0}, got{0};
+    inside_and_outside(rt, 8, [&] {
+      for (int i = 0; i < 60; ++i) {
+        if (i % 4 == 0 && !permits.try_acquire_for(5us)) continue;
+        if (i % 4 != 0) permits.acquire();
+        wrong += ++inside > 3;
+        if (i % 20 == 1) weft::this_task::sleep_for(1us);
+        ++got;
+        --inside;
+        permits.release();
+      }
+    });
+    CHECK(wrong == 0);
+    CHECK(got >= 10 * 45);
+    CHECK(permits.try_acquire());
+    CHECK(permits.try_acquire());
+    CHECK(permits.try_acquire());
+    CHECK_FALSE(permits.try_acquire());
+    permits.release(3);
+  });
+}
+
+TEST_CASE("barriers keep phases apart, and participants may leave") {
+  on_each_runtime([](weft::runtime& rt) {
+    constexpr int n = 7, phases = 30;
+    std::atomic<int> in_phase{0}, wrong{0};
+    int ended = 0;
+    weft::barrier all(n, [&] {
+      wrong += in_phase != (ended < phases / 2 ? n : n - 1);
+      in_phase = 0;
+      ++ended;
+    });
+    rt.run([&] {
+      for (int i = 0; i < n; ++i)
+        weft::spawn([&, i] {
+          for (int p = 0; p < phases; ++p) {
+            if (i == 0 && p == phases / 2) return all.arrive_and_drop();
+            ++in_phase;
+            all.arrive_and_wait();
+          }
+        });
+    });
+    CHECK(ended == phases);
+    CHECK(wrong <= 1);  // in the phase where one leaves without a step
+  });
+}
+
+TEST_CASE("a channel delivers every item once, in order, until it is closed and empty") {
+  on_each_runtime([](weft::runtime& rt) {
+    for (const std::size_t capacity : {1u, 3u, 64u}) {
+      weft::channel<std::unique_ptr<int>> items(capacity);
+      long sum = 0;
+      std::atomic<int> pushed{0};
+      weft::mutex door;
+      rt.run([&] {
+        weft::latch producers(3);
+        for (int p = 0; p < 3; ++p)
+          weft::spawn([&, p] {
+            for (int i = 0; i < 50; ++i) pushed += items.push(std::make_unique<int>(p * 1000 + i));
+            producers.count_down();
+          });
+        for (int c = 0; c < 2; ++c)
+          weft::spawn([&] {
+            while (auto item = items.pop()) {
+              const std::lock_guard hold(door);
+              sum += **item;
+            }
+          });
+        producers.wait();
+        items.close();
+      });
+      CHECK(pushed == 150);
+      CHECK(sum == 3 * 49 * 50 / 2 + 50 * 3000);
+      CHECK_FALSE(items.pop().has_value());
+      auto late = std::make_unique<int>(4);
+      CHECK_FALSE(items.push(std::move(late)));
+      CHECK(late != nullptr);
+    }
+    weft::channel<int> ordered(4);
+    std::vector<int> got;
+    rt.run([&] {
+      weft::spawn([&] {
+        while (const auto item = ordered.pop()) got.push_back(*item);
+      });
+      for (int i = 0; i < 200; ++i) ordered.push(i);
+      ordered.close();
+    });
+    std::vector<int> expected(200);
+    std::iota(expected.begin(), expected.end(), 0);
+    CHECK(got == expected);
+  });
+}
+
+TEST_CASE("timed waits never end too early, and end") {
+  on_each_runtime([](weft::runtime& rt) {
+    const auto takes = [](std::chrono::steady_clock::duration least, const auto& f) {
+      const auto start = std::chrono::steady_clock::now();
+      const bool timed_out = f();
+      return timed_out && std::chrono::steady_clock::now() - start >= least;
+    };
+    weft::mutex door, held;
+    weft::shared_mutex shared;
+    weft::condition_variable never;
+    weft::semaphore none(0);
+    weft::latch closed(1);
+    weft::condition<int> zero(0);
+    weft::channel<int> full(1), empty(1);
+    full.push(1);
+    held.lock();
+    shared.lock();
+    const auto all = [&] {
+      CHECK(takes(1ms, [&] { return !held.try_lock_for(1ms); }));
+      CHECK_FALSE(held.try_lock_until(std::chrono::system_clock::now() + 1ms));  // that clock may be set
+      CHECK(takes(1ms, [&] { return !shared.try_lock_shared_for(1ms); }));
+      CHECK(takes(1ms, [&] {
+        std::unique_lock hold(door);
+        return never.wait_for(hold, 1ms) == std::cv_status::timeout && hold.owns_lock();
+      }));
+      CHECK(takes(1ms, [&] { return !none.try_acquire_for(1ms); }));
+      CHECK(takes(1ms, [&] { return !closed.wait_for(1ms); }));
+      CHECK(takes(1ms, [&] { return !zero.wait_for(1ms, [](int v) { return v != 0; }); }));
+      CHECK(takes(1ms, [&] { return !full.push_for(2, 1ms); }));
+      CHECK(takes(1ms, [&] { return !empty.pop_for(1ms); }));
+      CHECK(takes(1ms, [&] { return weft::this_task::sleep_for(1ms), true; }));
+      CHECK(takes(
+          1ms, [&] { return weft::this_task::sleep_until(std::chrono::steady_clock::now() + 1ms), true; }));
+      CHECK_FALSE(none.try_acquire_for(-1s));
+      CHECK_FALSE(full.try_push(2));
+      CHECK_FALSE(empty.try_pop().has_value());
+    };
+    all();  // outside tasks
+    rt.run(all);
+    none.release();
+    rt.run([&] { CHECK(none.try_acquire_for(std::chrono::hours::max())); });
+    held.unlock();
+    shared.unlock();
+  });
+}
+
+TEST_CASE("sleeping bodies need no worker") {
+  weft::runtime rt({.workers = 1});
+  std::vector<int> order;
+  rt.run([&] {
+    for (int i = 5; i >= 1; --i)
+      weft::spawn([&, i] {
+        weft::this_task::sleep_for(std::chrono::milliseconds(4 * i));
+        order.push_back(i);
+      });
+  });
+  CHECK(order.size() == 5);
+}
+
+TEST_CASE("the stop of a run ends every wait, with locks in order") {
+  on_each_runtime([](weft::runtime& rt) {
+    weft::mutex door, held;
+    weft::condition_variable never;
+    weft::semaphore none(0);
+    weft::barrier some(100);
+    weft::condition<int> zero(0);
+    weft::channel<int> empty(1);
+    std::atomic<int> cancelled{0};
+    std::atomic<bool> locked{true};
+    held.lock();
+    const auto waits = [&](auto f) {
+      weft::spawn([&, f] {
+        try {
+          f();
+        } catch (const weft::cancelled&) {
+          ++cancelled;
+        }
+      });
+    };
+    CHECK_THROWS_AS(rt.run([&] {
+      waits([&] { held.lock(); });
+      waits([&] { none.acquire(); });
+      waits([&] { some.arrive_and_wait(); });
+      waits([&] { zero.wait_equal(1); });
+      waits([&] { empty.pop(); });
+      waits([&] { weft::this_task::sleep_for(1h); });
+      waits([&] {
+        std::unique_lock hold(door);
+        try {
+          never.wait(hold);
+        } catch (...) {
+          locked = hold.owns_lock() && !door.try_lock();
+          throw;
+        }
+      });
+      weft::this_task::sleep_for(500us);
+      weft::this_task::request_stop();
+    }),
+                    weft::cancelled);
+    CHECK(cancelled <= 7);
+    CHECK(locked);
+    held.unlock();
+    CHECK(door.try_lock());
+    door.unlock();
+    CHECK(held.try_lock());
+    held.unlock();
+  });
+}
+
+TEST_CASE("a wait that is over at once neither loses nor keeps a permit, at any moment of the time limit") {
+  weft::runtime rt({.workers = 3});
+  weft::semaphore permits(0);
+  std::atomic<long> given{0}, got{0};
+  rt.run([&] {
+    for (int b = 0; b < 4; ++b)
+      weft::spawn([&, b] {
+        weft_test::random random(static_cast<std::uint64_t>(b) + 1);
+        for (int i = 0; i < 300; ++i)
+          got += permits.try_acquire_for(std::chrono::nanoseconds(random.below(20'000)));
+      });
+    weft::spawn([&] {
+      weft_test::random random(77);
+      for (int i = 0; i < 600; ++i) {
+        permits.release();
+        ++given;
+        weft::this_task::sleep_for(std::chrono::nanoseconds(random.below(10'000)));
+      }
+    });
+  });
+  long left = 0;
+  while (permits.try_acquire()) ++left;
+  CHECK(given == got + left);
+  CHECK(got > 0);
+}
+
+TEST_CASE("misuse is named") {
+  const auto words = [](const auto& f) {
+    const auto child = weft_test::run_in_child(f);
+    CHECK(child.aborted());
+    return child.output;
+  };
+  CHECK_THAT(words([] { weft::mutex().unlock(); }),
+             contains("weft: a weft::mutex is unlocked that nobody has locked"));
+  CHECK_THAT(words([] { weft::mutex().lock(); }),
+             contains("weft: a weft::mutex is destroyed while it is locked"));
+  CHECK_THAT(words([] { weft::shared_mutex().unlock(); }),
+             contains("weft: a weft::shared_mutex is unlocked that nobody has locked"));
+  CHECK_THAT(words([] { weft::shared_mutex().unlock_shared(); }),
+             contains("weft: a weft::shared_mutex is unlocked for reading that nobody has locked so"));
+  CHECK_THAT(words([] { weft::shared_mutex().lock_shared(); }),
+             contains("weft: a weft::shared_mutex is destroyed while it is locked"));
+  CHECK_THAT(words([] {
+               weft::mutex m;
+               std::unique_lock hold(m, std::defer_lock);
+               weft::condition_variable().wait(hold);
+             }),
+             contains("is waited for with a lock that does not own its mutex"));
+  const auto destroyed = [&](const char* what, const auto& make, const auto& wait) {
+    CHECK_THAT(words([&] {
+                 weft::runtime rt({.workers = 2});
+                 auto object = make();
+                 rt.run([&] {
+                   auto* const o = object.get();
+                   weft::spawn([o, &wait] { wait(*o); });
+                   weft::this_task::sleep_for(20ms);
+                   object.reset();
+                 });
+               }),
+               contains(std::string("weft: a ") + what + " is destroyed while somebody waits for it"));
+  };
+  destroyed(
+      "weft::semaphore", [] { return std::make_unique<weft::semaphore>(0); },
+      [](weft::semaphore& s) { s.acquire(); });
+  destroyed("weft::latch", [] { return std::make_unique<weft::latch>(1); }, [](weft::latch& l) { l.wait(); });
+  destroyed(
+      "weft::barrier", [] { return std::make_unique<weft::barrier>(2); },
+      [](weft::barrier& b) { b.arrive_and_wait(); });
+  destroyed(
+      "weft::condition", [] { return std::make_unique<weft::condition<int>>(0); },
+      [](weft::condition<int>& c) { c.wait_equal(1); });
+  destroyed(
+      "weft::channel", [] { return std::make_unique<weft::channel<int>>(1); },
+      [](weft::channel<int>& c) { c.pop(); });
+  destroyed(
+      "weft::condition_variable", [] { return std::make_unique<weft::condition_variable>(); },
+      [](weft::condition_variable& c) {
+        weft::mutex m;
+        std::unique_lock hold(m);
+        c.wait(hold);
+      });
+
+  const auto refused = [](const auto& f) -> std::string {
+    try {
+      f();
+    } catch (const weft::error& e) {
+      return e.what();
+    }
+    return "nothing";
+  };
+  CHECK(refused([] { weft::semaphore s(-1); }) ==
+        "weft: a semaphore cannot begin with a negative number of permits");
+  CHECK(refused([] {
+          weft::semaphore s(0);
+          s.release(-1);
+        }) == "weft: a negative number of permits is released to a semaphore");
+  CHECK(refused([] { weft::latch l(-1); }) == "weft: a latch cannot begin with a negative count");
+  CHECK(refused([] {
+          weft::latch l(1);
+          l.count_down(2);
+        }) == "weft: a latch is counted down below zero, or up");
+  CHECK(refused([] { weft::barrier b(0); }) == "weft: a barrier needs at least one participant");
+  CHECK(refused([] { weft::channel<int> c(0); }) == "weft: a channel holds at least one item");
+}
