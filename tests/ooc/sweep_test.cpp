@@ -542,6 +542,7 @@ TEST_CASE("as many turns of an overlay as there can be at once are foreseen, and
   };
   CHECK(pass::wave(geometry(8, 8), 1) == 8);
   CHECK(pass::wave(geometry(8, 8), 20) == 32);
+  CHECK(pass::wave(geometry(3, 3), 1) == 3);
   CHECK(pass::wave(geometry(10, 1), 1) == 1);
   CHECK(pass::wave(geometry(10, 1), 3) == 3);
   CHECK(pass::wave(geometry(10, 1), SIZE_MAX) == 5);

@@ -122,7 +122,7 @@ class overlay_pass {
   /// lie on a diagonal; and neighbours never have theirs together, whatever their sweeps.
   static std::size_t wave(const grid_geometry& g, std::size_t sweeps) noexcept {
     const std::size_t diagonal = std::min(g.tiles_down(), g.tiles_across()), half = (g.tiles() + 1) / 2;
-    return sweeps < half / diagonal ? sweeps * diagonal : half;
+    return sweeps <= half / diagonal ? sweeps * diagonal : half;
   }
   /// The best plan within a budget, of at most so many sweeps: the memory of turns that wait for a buffer
   /// bounds the sweeps, then there are as many buffers as turns can use. *Throws*: weft::error with the least
