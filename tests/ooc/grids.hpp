@@ -21,24 +21,36 @@
 
 namespace weft_test {
 
-/// Livermore kernel 23, which can stop a run.
+/// Livermore kernel 23, which can count its calls, and stop a run.
 struct kernel_23 {
   template <class V, class C>
   V operator()(V n, V w, V c, V e, V s, const C& k) const {
-    if (stopped_ != nullptr && --calls_left_ == 0) stopped_->request_stop();
+    if (counts_ && ++calls_ == stop_at_) stopped_->request_stop();
     const V qa = s * k[3] + n * k[0] + e * k[2] + w * k[1] + k[4];
     return c + 0.175 * (qa - c);
   }
-  /// Requests a stop after so many calls.
+  /// Counts from now on, and requests a stop after so many calls.
   static void stop_after(long calls, std::stop_source& source) {
-    calls_left_ = calls;
+    count();
+    stop_at_ = calls;
     stopped_ = &source;
   }
-  static void never_stop() { stopped_ = nullptr; }
+  /// Counts from now on, from 0.
+  static void count() {
+    calls_ = stop_at_ = 0;
+    counts_ = true;
+  }
+  /// Ends counting. *Returns*: the number of calls.
+  static long counted() {
+    counts_ = false;
+    return calls_;
+  }
 
  private:
-  static inline std::atomic<long> calls_left_{0};
-  static inline std::stop_source* stopped_ = nullptr;  // changes between runs only
+  static inline std::atomic<long> calls_{0};
+  static inline bool counts_ = false;  // this and the others change between runs only
+  static inline long stop_at_ = 0;
+  static inline std::stop_source* stopped_ = nullptr;
 };
 
 /// The number of a point and field, between 0 and 1.

@@ -24,31 +24,33 @@ inline std::string directory_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-/// The speed of the disk that the grid lies on, alone and with several transfers at once, measured once for
-/// each device in a process.
+/// The speed of the disk that the grid lies on, alone and with several transfers at once.
 struct measured_speed {
   disk_speed alone, together;
 };
+/// Measures it, direct or buffered, once for each device in a process, with buffers of at most so much memory
+/// in all (but at least a page for each transfer).
 template <class T, std::size_t Fields>
-measured_speed speed_of_disk(grid_file<T, Fields>& grid) {
+measured_speed speed_of_disk(grid_file<T, Fields>& grid, bool direct, std::size_t memory) {
+  constexpr unsigned depth = 4;
   static std::mutex mutex;
   static std::map<std::pair<dev_t, bool>, measured_speed> known;
   const std::lock_guard hold(mutex);
-  const auto [at, fresh] = known.try_emplace({grid.file().about().st_dev, grid.direct()});
-  if (!fresh) return at->second;
+  const std::pair key{grid.file().about().st_dev, direct};
+  if (const auto at = known.find(key); at != known.end()) return at->second;
   const grid_geometry& g = grid.geometry();
   const std::uint64_t first = g.values(0, 0).offset, other = g.values(0, 1).offset;
-  // The values of one version are read; the other one is not valid.
+  // The values of one version are read; the other one is not valid. A transfer is at most 1/16 of that, and
+  // at most a MiB.
   const bool zero = grid.version() == 0;
-  const measured_file in{grid.file(), grid.direct(), zero ? first : other, zero ? other : first,
-                         other - first};
-  try {
-    at->second = {measure_disk(in, 1, 0.02), measure_disk(in, 4, 0.02)};
-  } catch (...) {
-    known.erase(at);
-    throw;
-  }
-  return at->second;
+  std::uint64_t bytes = other - first;
+  if (memory / depth < std::size_t{1} << 20)
+    bytes = std::min(bytes, std::max<std::uint64_t>(memory / depth, file_alignment) * 16);
+  std::optional<io::file> another;
+  if (direct != grid.direct()) another = io::file::open_write(grid.file().path());
+  const measured_file in{another ? *another : grid.file(), direct, zero ? first : other, zero ? other : first,
+                         bytes};
+  return known[key] = {measure_disk(in, 1, 0.02), measure_disk(in, depth, 0.02)};
 }
 
 /// How many buffers a policy that does one sweep in a pass has within the budget.
@@ -58,8 +60,8 @@ std::size_t buffers_within(const grid_geometry& g, std::size_t boundary_bytes, p
   using pass = tile_pass<T, Fields, Kernel>;
   std::size_t buffers = p == policy::basic ? 2 : 3;
   check_budget(p, pass::bytes(g, boundary_bytes, buffers), budget);
-  constexpr std::size_t enough = 32;  // more do not make any disk faster
-  while (p == policy::pool && buffers < enough && pass::bytes(g, boundary_bytes, buffers + 1) <= budget)
+  while (p == policy::pool && buffers < enough_buffers &&
+         pass::bytes(g, boundary_bytes, buffers + 1) <= budget)
     ++buffers;
   return buffers;
 }
@@ -77,6 +79,14 @@ inline void check_reach(const reach& sees, const grid_geometry& g, policy p) {
                 " rows on one side; the tiles of this grid have " + std::to_string(g.tile_rows));
 }
 
+/// A policy, and how it uses memory.
+struct choice {
+  ooc::policy policy;
+  std::size_t buffers = 0;  // of basic, three_buffers and pool
+  chained_plan chain = {};  // of chained, and of all for kernels that see a rectangle
+  overlay_plan turns = {};  // of overlay
+};
+
 }  // namespace detail
 
 /// Executes `sweeps` in-place sweeps over the grid: each point, row by row, gets `kernel(north, west, centre,
@@ -90,11 +100,11 @@ inline void check_reach(const reach& sees, const grid_geometry& g, policy p) {
 /// *Requires*: the kernel has no side effects and does not throw.
 /// *Effects*: after each pass the new values are on the device, and the file is valid; whoever ends the
 /// process before leaves the values of the last finished pass (grid.sweeps() says how many sweeps they have
-/// seen). Only the policy overlay with several sweeps in a pass writes over both versions: if such a pass
-/// does not end, the file is not valid any more.
+/// seen). A stop ends the sweeps when the tiles in work have been computed; a pass that is complete counts.
 /// *Returns*: what was done and used, and what the model had predicted.
 /// *Throws*: weft::error if the budget is too small, with the least one that suffices; std::system_error with
-/// path and offset; weft::cancelled; std::bad_alloc. The file then holds the last finished pass.
+/// path and offset; weft::cancelled if a stop was requested before all sweeps were done; std::bad_alloc. The
+/// file then holds the last finished pass.
 /// *Suspends*: as runtime::run; at the end of a pass the thread waits for the device.
 /// *Source*: three_buffers, basic and in_core: Caron, Desprez, Suter 2004; chained:
 /// docs/explanation/out-of-core.md.
@@ -103,6 +113,7 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
              const sweep_options& options = {}) {
   using overlaid = detail::overlay_pass<T, Fields, Kernel>;
   using chain = detail::chained_pass<T, Fields, Kernel>;
+  using mapped = detail::mapped_pass<T, Fields, Kernel>;
   const grid_geometry& g = grid.geometry();
   const std::size_t edge = grid.boundary_bytes();
   report done;
@@ -110,65 +121,95 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
   done.engine = grid.queue().engine_name();
   grid.check_valid();
   if (sweeps == 0) return done;
+  const std::size_t most = options.chained == 0 ? sweeps : std::min(options.chained, sweeps);
 
-  const std::optional<calibration> kept = calibrated(detail::directory_of(grid.file().path()));
-  detail::measured_speed measured{};
-  if (!options.disk && !kept) measured = detail::speed_of_disk(grid);
-  const auto disk = [&](unsigned depth) {
-    if (options.disk) return *options.disk;
-    if (kept) return kept->speed(grid.direct(), depth);
-    return depth < 4 ? measured.alone : measured.together;
+  const auto plan_of = [&](policy p) {
+    detail::choice c{p};
+    if (p == policy::chained || window_kernel<Kernel>)
+      c.chain = detail::plan_chained_within<typename chain::window>(
+          g, edge, rt.workers(), p, sweeps, p == policy::chained ? most : 1, options.memory);
+    else if (p == policy::overlay)
+      c.turns = overlaid::plan(g, edge, options.residual ? 1 : most, options.memory);
+    else if (p == policy::in_core)
+      detail::check_budget(p, mapped::bytes(g, edge), options.memory);
+    else
+      c.buffers = detail::buffers_within<T, Fields, Kernel>(g, edge, p, options.memory);
+    return c;
   };
-  const bool known = kept && kept->kernels.contains(options.kernel);
-  const kernel_speed speed =
-      known ? kept->kernels.at(options.kernel) : detail::measure_kernel<T, Fields>(kernel);
-  const auto plan_chain = [&](std::size_t most) {
-    return detail::plan_chained_within<typename chain::window>(g, edge, rt.workers(), done.policy, sweeps,
-                                                               most, options.memory);
-  };
-  std::size_t turns = 1;  // at once, policy overlay
-  if (done.policy == policy::overlay) {
-    detail::check_budget(done.policy, overlaid::bytes(g, edge, turns), options.memory);
-    while (turns < overlaid::wave(g) && overlaid::bytes(g, edge, turns + 1) <= options.memory) ++turns;
-  }
-  const auto predict = [&](policy p, const detail::chained_plan& plan) {
-    return detail::predict(p, g, sweeps, plan, turns, rt.workers(), grid.queue().in_flight(), disk, speed);
-  };
-  detail::chained_plan plan;  // without sweeps: the chain is not used
+  std::vector<detail::choice> choices;
   if constexpr (window_kernel<Kernel>) {
     detail::check_reach(Kernel::reach, g, done.policy);
-    if (done.policy == policy::automatic) done.policy = policy::chained;
-    if (done.policy != policy::chained) plan = plan_chain(1);
+    if (done.policy == policy::automatic) done.policy = policy::chained;  // the others are a part of it
   }
-  if (done.policy == policy::chained) plan = plan_chain(options.chained);
   if (done.policy == policy::automatic) {
-    done.policy = policy::basic;
-    if (detail::tile_pass<T, Fields, Kernel>::bytes(g, edge, 3) <= options.memory) done.policy = policy::pool;
-    try {
-      const detail::chained_plan chained = plan_chain(options.chained);
-      if (predict(policy::chained, chained) <= predict(done.policy, chained)) {
-        done.policy = policy::chained;
-        plan = chained;
+    for (const policy p :
+         {policy::chained, policy::pool, policy::three_buffers, policy::overlay, policy::basic}) {
+      try {
+        choices.push_back(plan_of(p));
+      } catch (const error&) {  // the budget, or the tiles, do not allow it
       }
-    } catch (const error&) {  // the budget, or the tiles, do not allow it
     }
+    if (choices.empty()) done.policy = policy::basic;  // it needs least
   }
-  done.predicted = std::chrono::duration<double>(predict(done.policy, plan));
+  if (choices.empty()) choices.push_back(plan_of(done.policy));
 
   memory_budget memory(options.memory);
   memory.take(std::min(edge, options.memory));
+  const std::size_t left = options.memory - std::min(edge, options.memory);
+  const std::optional<calibration> kept = calibrated(detail::directory_of(grid.file().path()));
+  const auto disk = [&](policy p, unsigned depth) {
+    if (options.disk) return *options.disk;
+    const bool direct = p != policy::in_core && grid.direct();
+    if (kept) return kept->speed(direct, depth);
+    const detail::measured_speed measured = detail::speed_of_disk(grid, direct, left);
+    return depth < 4 ? measured.alone : measured.together;
+  };
+  kernel_speed speed;
+  if (kept && kept->kernels.contains(options.kernel)) {
+    speed = kept->kernels.at(options.kernel);
+  } else {
+    const auto on = detail::measured_within<T, Fields, Kernel>(left);
+    const std::size_t bytes = std::min(on.bytes, left);
+    memory.take(bytes);
+    speed = detail::measure_kernel<T, Fields>(kernel, on);
+    memory.give_back(bytes);
+  }
+  const auto predicted = [&](const detail::choice& c) {
+    return detail::predict(
+        c.policy, g, sweeps, c.chain, c.turns, rt.workers(), grid.queue().in_flight(),
+        [&](unsigned depth) { return disk(c.policy, depth); }, speed);
+  };
+  detail::choice chosen = choices.front();
+  double least = predicted(chosen);
+  for (const detail::choice& c : choices)
+    if (const double seconds = predicted(c); seconds < least) {
+      chosen = c;
+      least = seconds;
+    }
+  done.policy = chosen.policy;
+  done.predicted = std::chrono::duration<double>(least);
+
   const io_statistics before = grid.queue().statistics();
   const auto start = std::chrono::steady_clock::now();
   const double enough = options.residual.value_or(0);
   // Executes a pass of `now` sweeps by `pass(sweeps, changes)`, and makes its values the valid ones. If an
   // earlier sweep of it has converged, the pass is repeated up to that one: the old values are still there.
   const auto next_pass = [&](std::size_t now, const auto& pass) {
-    const bool in_place = done.policy == policy::overlay && now > 1;
-    if (in_place) grid.invalidate();
+    const auto run = [&](std::size_t count, const detail::largest_changes* changes) {
+      done.passes += 1;
+      bool complete = false;
+      try {
+        rt.run({.stop = options.stop}, [&] {
+          pass(count, changes);
+          complete = true;
+        });
+      } catch (const cancelled&) {
+        if (!complete) throw;  // otherwise the stop came when there was nothing left to do
+      }
+    };
     std::optional<detail::largest_changes> changes;
     if (options.residual) changes.emplace(now);
-    rt.run({.stop = options.stop}, [&] { pass(now, changes ? &*changes : nullptr); });
-    if (options.stop.stop_requested()) throw cancelled();
+    run(now, changes ? &*changes : nullptr);
     if (changes) {
       std::size_t last = 0;
       while (last + 1 < now && !((*changes)[last] <= enough)) ++last;
@@ -176,43 +217,43 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
       done.converged = done.residual <= enough;
       if (last + 1 < now) {
         now = last + 1;
-        done.passes += 1;
-        rt.run({.stop = options.stop}, [&] { pass(now, nullptr); });
+        run(now, nullptr);
       }
     }
-    grid.commit(now, in_place && now % 2 == 0 ? grid.version() : 1 - grid.version());
+    grid.commit(now, 1 - grid.version());
     done.sweeps += now;
-    done.passes += 1;
   };
   const auto until_done = [&](std::size_t together, const auto& pass) {
-    while (done.sweeps < sweeps && !done.converged) next_pass(std::min(together, sweeps - done.sweeps), pass);
+    // Sweeps that may be repeated do not reach farther ahead than those that are done: so all together
+    // compute less than twice what is needed, unless that is less than the first ones.
+    constexpr std::size_t first = 8;
+    while (done.sweeps < sweeps && !done.converged) {
+      if (options.stop.stop_requested()) throw cancelled();
+      const std::size_t ahead = options.residual ? std::max(first, done.sweeps) : sweeps;
+      next_pass(std::min({together, ahead, sweeps - done.sweeps}), pass);
+    }
   };
   using changes = const detail::largest_changes*;
-  const std::size_t together = plan.sweeps != 0 ? plan.sweeps : 1;
-  const std::size_t passes = (sweeps + together - 1) / together;
+  const std::size_t together = std::max<std::size_t>(chosen.chain.sweeps, 1);
+  const std::size_t passes = (sweeps - 1) / together + 1;
   const detail::progress_line line(done.policy == policy::in_core ? nullptr : options.progress,
                                    options.progress_every, grid.queue(),
                                    static_cast<double>(passes) * static_cast<double>(g.tiles()) *
                                        static_cast<double>(g.values(0, 0).size));
-  if (plan.sweeps != 0) {
-    chain pass(memory, grid, plan, kernel);
-    until_done(plan.sweeps, [&](std::size_t now, changes c) { pass.run(now, done.policy, c); });
+  if (chosen.chain.sweeps != 0) {
+    chain pass(memory, grid, chosen.chain, kernel);
+    until_done(together, [&](std::size_t now, changes c) { pass.run(now, done.policy, c, options.stop); });
   } else if constexpr (!window_kernel<Kernel>) {
     if (done.policy == policy::overlay) {
-      overlaid pass(memory, grid, turns, kernel);
-      const std::size_t most = options.chained == 0 ? sweeps : options.chained;
-      until_done(options.residual ? 1 : most,
+      overlaid pass(memory, grid, chosen.turns, kernel);
+      until_done(chosen.turns.sweeps,
                  [&](std::size_t now, changes c) { pass.run(rt, now, options.stop, c, options.times); });
     } else if (done.policy == policy::in_core) {
-      using mapped = detail::mapped_pass<T, Fields, Kernel>;
-      detail::check_budget(done.policy, mapped::bytes(g, edge), options.memory);
       mapped pass(memory, grid, kernel);
       until_done(1,
                  [&](std::size_t, changes c) { pass.run([&] { return options.stop.stop_requested(); }, c); });
     } else {
-      const std::size_t buffers =
-          detail::buffers_within<T, Fields, Kernel>(g, edge, done.policy, options.memory);
-      detail::tile_pass<T, Fields, Kernel> pass(memory, grid, buffers, kernel);
+      detail::tile_pass<T, Fields, Kernel> pass(memory, grid, chosen.buffers, kernel);
       until_done(1, [&](std::size_t, changes c) {
         pass.run(done.policy != policy::pool, done.policy == policy::basic, c);
       });

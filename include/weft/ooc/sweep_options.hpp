@@ -16,7 +16,9 @@ namespace weft::inline WEFT_ABI::ooc {
 
 /// How the sweeps pass over the file.
 enum class policy {
-  automatic,      ///< the one that the model predicts to be the fastest within the budget
+  /// The one that the model predicts to be the fastest within the budget; not in_core, whose pages no budget
+  /// bounds. For kernels that see a rectangle: chained.
+  automatic,
   in_core,        ///< the file is mapped; the operating system reads and writes pages
   basic,          ///< reads, computes and writes one tile after the other; a pass for each sweep
   three_buffers,  ///< reads tile i + 2 and writes tile i while tile i + 1 is computed; a pass for each sweep
@@ -47,13 +49,15 @@ inline void check_budget(policy p, std::size_t least, std::size_t budget) {
 struct sweep_options {
   std::size_t memory = std::size_t{256} << 20;  ///< bytes that the sweeps may use, with everything
   ooc::policy policy = policy::automatic;       ///< how they pass over the file
-  std::size_t chained =
-      0;  ///< the most sweeps of one pass (policies chained and overlay); 0: as many as possible
+  /// The most sweeps of one pass (policies chained and overlay); 0: as many as possible. A pass that does not
+  /// end is lost with all its sweeps.
+  std::size_t chained = 0;
   /// For the prediction; nothing: what calibrate() has kept beside the grid, or else measured, once for each
   /// device.
   std::optional<disk_speed> disk = {};
   std::string kernel = {};  ///< its name in the calibration; empty, or not known there: it is measured
-  /// Stop after the first sweep that changes no value by more than this; nothing: all sweeps are done.
+  /// Stop after the first sweep that changes no value by more than this; nothing: all sweeps are done. The
+  /// policy overlay then does one sweep in a pass.
   std::optional<double> residual = {};
   /// Where the turns of the policy overlay are written, of the last pass, as overlay::write_times does.
   std::ostream* times = nullptr;

@@ -29,6 +29,8 @@ inline constexpr std::size_t task_bytes = 512;
 /// Tasks into which a group is cut, at most: so many that two groups overlap, so few that memory does not
 /// matter.
 inline constexpr std::size_t group_tasks = 16;
+/// Tasks of a group, with those that read, load, store and write a unit.
+inline constexpr std::size_t step_tasks = group_tasks + 6;
 /// Rows of a unit of several rows of tiles, at most.
 inline constexpr std::size_t most_unit_rows = 128;
 
@@ -65,7 +67,7 @@ chained_plan plan_chained(const grid_geometry& g, std::size_t boundary_bytes, un
   const std::size_t values = aligned(tile_lines * across * g.values_bytes());
   p.bytes = Window::bytes(g, p.unit_strips, p.units) + boundary_bytes +
             p.staged * (values + aligned(tile_lines * across * g.fields_bytes())) + p.staged * values +
-            aligned(steps * (group_tasks + 6) * task_bytes);
+            aligned(steps * step_tasks * task_bytes);
   return p;
 }
 
@@ -84,9 +86,21 @@ chained_plan plan_chained_within(const grid_geometry& g, std::size_t boundary_by
                 std::to_string(strip) + "; this grid has tiles of " + std::to_string(g.tile_rows) + " rows");
   check_budget(p, plan(1, 1).bytes, budget);
   std::size_t k = most == 0 ? sweeps : std::min(most, sweeps);
-  while (k > 1 && plan(k, 1).bytes > budget) --k;
-  const std::size_t passes = (sweeps + k - 1) / k;
-  k = (sweeps + passes - 1) / passes;
+  // Each group takes the memory of its tasks: more sweeps than this never fit, and for these plan() does not
+  // overflow.
+  budget = std::min(budget, SIZE_MAX / 4);
+  const std::size_t groups = budget / (step_tasks * task_bytes) + 1, of_group = plan(1, 1).unit_strips;
+  if (groups < k / of_group) k = groups * of_group;
+  if (plan(k, 1).bytes > budget) {
+    std::size_t fits = 1;
+    while (k - fits > 1) {
+      const std::size_t middle = fits + (k - fits) / 2;
+      (plan(middle, 1).bytes <= budget ? fits : k) = middle;
+    }
+    k = fits;
+  }
+  const std::size_t passes = (sweeps - 1) / k + 1;
+  k = (sweeps - 1) / passes + 1;
   std::size_t lines = 1;
   while (lines < g.tiles_down() && 2 * lines * g.tile_rows <= most_unit_rows &&
          plan(k, 2 * lines).bytes <= budget)
@@ -123,11 +137,12 @@ class chained_pass {
     for (staging& s : outgoing_) s.values = aligned_buffer(budget, tiles * geometry_.values_bytes());
   }
 
-  /// Does so many sweeps. *Requires*: called in a task. *Throws*: what its tasks throw. `p`: basic: one step
-  /// after the other; three_buffers: one transfer after the other. `changes`: where the largest change of
-  /// each sweep is noted, or null.
-  void run(std::size_t sweeps, policy p, const largest_changes* changes) {
+  /// Does so many sweeps. *Requires*: called in a task. *Throws*: what its tasks throw; cancelled before the
+  /// next tile if a stop is requested. `p`: basic: one step after the other; three_buffers: one transfer
+  /// after the other. `changes`: where the largest change of each sweep is noted, or null.
+  void run(std::size_t sweeps, policy p, const largest_changes* changes, const std::stop_token& stop) {
     policy_ = p;
+    stop_ = stop;
     if (changes != nullptr)
       run_(sweeps, changes);
     else
@@ -161,6 +176,16 @@ class chained_pass {
     width_ = (widest + group_tasks - 1) / group_tasks;
     columns_.assign(chain.columns() / width_ + 1, {});
     const std::size_t units = (geometry_.tiles_down() + plan_.tile_lines - 1) / plan_.tile_lines;
+    try {
+      fork_all_(chain, sweeps, units);
+    } catch (...) {
+      sync();  // tasks use the chain; what they throw comes first
+      throw;
+    }
+    sync();
+  }
+  template <class Chain>
+  void fork_all_(const Chain& chain, std::size_t sweeps, std::size_t units) {
     const std::size_t groups = chain.rows();
     std::size_t stored = 0;
     for (std::size_t step = 0; step <= groups; ++step) {
@@ -173,7 +198,6 @@ class chained_pass {
            ++stored)
         store_(stored, group);
     }
-    sync();
   }
 
   std::size_t first_tile_(std::size_t unit) const noexcept {
@@ -217,8 +241,11 @@ class chained_pass {
     token& self = group_(group);
     for (std::size_t c = first, next; c < end; c = next) {
       next = std::min((c / width_ + 1) * width_, end);
-      const auto work = [&chain, group, c, next](token&, token&, const token&, const token&) {
-        for (std::size_t column = c; column < next; ++column) chain.tile(group, column);
+      const auto work = [this, &chain, group, c, next](token&, token&, const token&, const token&) {
+        for (std::size_t column = c; column < next; ++column) {
+          if (stop_.stop_requested()) throw cancelled();
+          chain.tile(group, column);
+        }
       };
       // The first one waits for the strips of this group and those south of them.
       const bool waits = c == first;
@@ -253,6 +280,7 @@ class chained_pass {
   const Kernel& kernel_;
   window window_;
   policy policy_ = policy::chained;
+  std::stop_token stop_;
   token nothing_, disk_;
   std::size_t end_before_ = 0;  // of the columns of tiles of the group before
   std::size_t width_ = 1;       // columns of tiles in a task, the same in all groups

@@ -12,7 +12,8 @@
 
 namespace weft::inline WEFT_ABI::ooc::detail {
 
-/// The larger one of a change and the absolute value of a difference; infinite if that is not a number.
+/// The larger one of a change and the absolute value of a difference, which is taken in the type of the grid,
+/// as vectors do it: so all policies see the same. Infinite if the difference is not a number.
 inline double larger_change(double known, double difference) noexcept {
   const double change = std::abs(difference);
   if (change <= known) return known;

@@ -33,6 +33,7 @@ class mapped_pass {
   ~mapped_pass() { ::munmap(at_, size_); }
 
   /// Does one sweep. `stopped()`: whether to end before the next tile; `changes`: as tile_pass::run.
+  /// *Throws*: std::system_error; cancelled if it ends early, without waiting for the device.
   template <class Stopped>
   void run(Stopped stopped, const largest_changes* changes) {
     frontier_.changes = changes;
@@ -42,7 +43,8 @@ class mapped_pass {
     const auto values = [&](std::size_t tile, unsigned v) {
       return reinterpret_cast<T*>(at_ + g.values(tile, v).offset);
     };
-    for (std::size_t i = 0; i < g.tiles() && !stopped(); ++i) {
+    for (std::size_t i = 0; i < g.tiles(); ++i) {
+      if (stopped()) throw cancelled();
       const tile_shape t = g.tile(i);
       if (t.column == 0) std::copy_n(grid_.west() + t.row, t.rows, elements<T>(frontier_.west));
       const std::size_t below = i + g.tiles_across();

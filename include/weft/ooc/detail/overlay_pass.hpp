@@ -5,6 +5,7 @@
 
 #include <weft/ooc/detail/tile_kernel.hpp>
 #include <weft/ooc/grid_file.hpp>
+#include <weft/ooc/sweep_options.hpp>
 #include <weft/orwl/definitions.hpp>
 #include <weft/orwl/overlay.hpp>
 
@@ -14,6 +15,9 @@
 #include <vector>
 
 namespace weft::inline WEFT_ABI::ooc::detail {
+
+/// More buffers do not make any disk faster.
+inline constexpr std::size_t enough_buffers = 32;
 
 /// A side of a tile.
 enum class side { first_row, last_row, first_column, last_column };
@@ -92,29 +96,53 @@ class waiting_pool {
   std::deque<waiter> waiting_;
 };
 
+/// How a pass uses memory.
+struct overlay_plan {
+  std::size_t sweeps = 1;   ///< of one pass
+  std::size_t buffers = 1;  ///< as many turns compute or transfer at once
+};
+
 /// Some sweeps. A turn of a tile's task reads the tile and the sides of its neighbours that it needs, sweeps
-/// over it, and writes it; the two versions of the values alternate from sweep to sweep. Neighbours are at
-/// most one turn apart, so no version is overwritten that somebody needs.
+/// over it, and writes it. The first sweep reads the valid version of the values and writes the other one;
+/// the next ones update that in place: when a tile has its turn, its northern and western neighbours have had
+/// theirs, and the others have not, so the file holds of each what the turn needs. The valid version stays.
 /// *Source*: Clauss, Gustedt: ordered read-write locks for Livermore kernel 23.
 template <class T, std::size_t Fields, class Kernel>
 class overlay_pass {
  public:
-  /// Bytes of memory with so many buffers, for as many turns at once.
-  static std::size_t bytes(const grid_geometry& g, std::size_t boundary_bytes, std::size_t buffers) {
+  /// Bytes of memory of a plan.
+  static std::size_t bytes(const grid_geometry& g, std::size_t boundary_bytes, const overlay_plan& p) {
     constexpr std::size_t task = 2048, stack = std::size_t{32} << 10;  // upper bounds
     return boundary_bytes +
-           buffers * (5 * g.values_bytes() + g.fields_bytes() +
-                      aligned(work_elements(g.tile_rows, g.tile_columns) * sizeof(T))) +
-           aligned(g.tiles() * task) + stack * wave(g);
+           p.buffers * (5 * g.values_bytes() + g.fields_bytes() +
+                        aligned(work_elements(g.tile_rows, g.tile_columns) * sizeof(T))) +
+           aligned(g.tiles() * task) + stack * wave(g, p.sweeps);
   }
-  /// The most tiles that may be computed at once.
-  static std::size_t wave(const grid_geometry& g) noexcept {
-    return std::min(g.tiles_down(), g.tiles_across());
+  /// The most tiles that may have their turn at once when so many sweeps follow each other. In one sweep they
+  /// lie on a diagonal; and neighbours never have theirs together, whatever their sweeps.
+  static std::size_t wave(const grid_geometry& g, std::size_t sweeps) noexcept {
+    const std::size_t diagonal = std::min(g.tiles_down(), g.tiles_across()), half = (g.tiles() + 1) / 2;
+    return sweeps <= half / diagonal ? sweeps * diagonal : half;
+  }
+  /// The best plan within a budget, of at most so many sweeps: the memory of turns that wait for a buffer
+  /// bounds the sweeps, then there are as many buffers as turns can use. *Throws*: weft::error with the least
+  /// budget that suffices.
+  static overlay_plan plan(const grid_geometry& g, std::size_t boundary_bytes, std::size_t sweeps,
+                           std::size_t budget) {
+    overlay_plan p;
+    const std::size_t least = bytes(g, boundary_bytes, p);
+    check_budget(policy::overlay, least, budget);
+    p.sweeps = sweeps;
+    while (p.sweeps > 1 && bytes(g, boundary_bytes, p) - least > (budget - least) / 2) p.sweeps /= 2;
+    const std::size_t most = std::min(wave(g, p.sweeps), enough_buffers);
+    while (p.buffers < most && bytes(g, boundary_bytes, {p.sweeps, p.buffers + 1}) <= budget) ++p.buffers;
+    return p;
   }
 
   /// *Throws*: std::bad_alloc if the budget does not suffice.
-  overlay_pass(memory_budget& budget, grid_file<T, Fields>& grid, std::size_t buffers, const Kernel& kernel)
-      : grid_(grid), geometry_(grid.geometry()), kernel_(kernel), buffers_(buffers) {
+  overlay_pass(memory_budget& budget, grid_file<T, Fields>& grid, const overlay_plan& plan,
+               const Kernel& kernel)
+      : grid_(grid), geometry_(grid.geometry()), kernel_(kernel), buffers_(plan.buffers) {
     for (buffer& b : buffers_) {
       for (aligned_buffer* of : {&b.values, &b.north, &b.west, &b.east, &b.south})
         *of = aligned_buffer(budget, geometry_.values_bytes());
@@ -175,7 +203,7 @@ class overlay_pass {
     buffer& b = mine.b;
     const tile_shape t = geometry_.tile(number);
     const std::size_t across = geometry_.tiles_across();
-    const auto before = static_cast<unsigned>((grid_.version() + sweep) % 2), after = 1 - before;
+    const unsigned after = 1 - grid_.version(), before = sweep == 0 ? grid_.version() : after;
     const bool top = t.row == 0, left = t.column == 0;
     const bool bottom = t.row + t.rows == geometry_.rows, right = t.column + t.columns == geometry_.columns;
     fork({.name = "read a tile", .event = true}, [&] {

@@ -6,19 +6,21 @@
 #include <weft/ooc/detail/chained_pass.hpp>
 #include <weft/ooc/detail/overlay_pass.hpp>
 #include <weft/ooc/detail/tile_pass.hpp>
+#include <weft/ooc/model.hpp>
 #include <weft/ooc/sweep_options.hpp>
 
+#include <algorithm>
 #include <climits>
 #include <cmath>
 #include <functional>
 
 namespace weft::inline WEFT_ABI::ooc::detail {
 
-/// What the sweeps will take, seconds. `plan`: of the policy chained; `buffers`: of the policy overlay;
+/// What the sweeps will take, seconds. `plan`: of the policy chained; `turns`: of the policy overlay;
 /// `speed(depth)`: of the disk with so many transfers at once, `in_flight` at most.
 /// *Source*: Caron, Desprez, Suter 2004, equation 12, for one disk; docs/explanation/out-of-core.md.
 inline double predict(policy p, const grid_geometry& g, std::size_t sweeps, const chained_plan& plan,
-                      std::size_t buffers, unsigned workers, unsigned in_flight,
+                      const overlay_plan& turns, unsigned workers, unsigned in_flight,
                       const std::function<disk_speed(unsigned)>& speed, const kernel_speed& kernel) {
   const auto n = static_cast<double>(g.tiles()), passes = static_cast<double>(sweeps);
   const double points = static_cast<double>(g.rows) * static_cast<double>(g.columns);
@@ -32,7 +34,6 @@ inline double predict(policy p, const grid_geometry& g, std::size_t sweeps, cons
   const double reading = requests * disk.read_latency + (values + fields) * disk.read_per_byte;
   const double writing = disk.writing(values);
   const double computing = points / n * kernel.plain;
-  const std::size_t wave = std::min(g.tiles_down(), g.tiles_across());
   const double ending = 4 * disk.writing(file_alignment);  // a header, and waiting for the disk
   switch (p) {
     case policy::basic:
@@ -48,23 +49,34 @@ inline double predict(policy p, const grid_geometry& g, std::size_t sweeps, cons
       for (const side s : {side::first_row, side::last_row, side::first_column, side::last_column})
         for (const file_extent& e : extents_of(g, 0, 0, s))
           sides += disk.reading(static_cast<double>(e.size));
-      // As many turns at once as there are buffers; on the average a wave is half as wide as at most.
-      const double at_once =
-          std::max(1.0, std::min(static_cast<double>(buffers), 0.5 * static_cast<double>(wave)));
+      // As many turns at once as there are buffers; and all turns of a pass take at least as many steps as
+      // the last tile is behind the first one in the first sweep, and two for each further sweep.
+      const auto k = static_cast<double>(turns.sweeps);
+      const double steps = static_cast<double>(g.tiles_down() + g.tiles_across() - 1) + 2 * (k - 1);
+      const double at_once = std::min(static_cast<double>(turns.buffers), k * n / steps);
       const double transfers = (values + fields) * disk.read_per_byte + values * disk.write_per_byte;
-      return passes * n * std::max(transfers + sides, (reading + sides + computing + writing) / at_once) +
-             ending;
+      return passes * n *
+                 std::max({transfers + sides, computing / workers,
+                           (reading + sides + computing + writing) / at_once}) +
+             std::ceil(passes / k) * ending;
     }
     case policy::in_core:
       return passes *
              (n * ((values + fields) * disk.read_per_byte + computing + values * disk.write_per_byte) +
               ending);
     default: {
-      const auto k = static_cast<double>(plan.sweeps), of = std::ceil(passes / k);
-      const double transfers = n * ((values + fields) * disk.read_per_byte + values * disk.write_per_byte);
-      const double computed = points * k * kernel.chained / workers;
       const double unit = static_cast<double>(plan.tile_lines * g.tiles_across());
-      return of * (std::max(transfers, computed) + unit * (reading + writing) + computed * unit / n + ending);
+      return model::chained{
+          .sweeps = passes,
+          .together = static_cast<double>(plan.sweeps),
+          .processors = static_cast<double>(workers),
+          .units = n / unit,
+          .transfers = n * ((values + fields) * disk.read_per_byte + values * disk.write_per_byte),
+          .first_read = unit * reading,
+          .last_write = unit * writing,
+          .computing = points * kernel.chained,
+          .ending = ending}
+          .total();
     }
   }
 }

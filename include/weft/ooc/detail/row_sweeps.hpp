@@ -20,7 +20,7 @@ double sweep_columns(const T* const* rows, T* here, std::size_t first, std::size
   double largest = 0;
   for (std::size_t c = first; c < end; ++c) {
     const T fresh = kernel(neighbourhood<T>(rows, c), point_coefficients<T>{fields + c, field});
-    if constexpr (Watched) largest = larger_change(largest, double{fresh} - double{here[c]});
+    if constexpr (Watched) largest = larger_change(largest, double{fresh - here[c]});
     here[c] = fresh;
   }
   return largest;

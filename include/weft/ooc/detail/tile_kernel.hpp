@@ -69,8 +69,7 @@ void sweep_tile(const grid_geometry& g, const tile_shape& t, const T* from, T* t
   double largest = 0;
   for (std::size_t r = 0; r < t.rows && changes != nullptr; ++r)
     for (std::size_t c = 0; c < t.columns; ++c)
-      largest =
-          larger_change(largest, double{work[(r + 1) * stride + c + 1]} - double{from[g.place(t, r, c)]});
+      largest = larger_change(largest, double{work[(r + 1) * stride + c + 1] - from[g.place(t, r, c)]});
   if (changes != nullptr) changes->see(0, largest);
   for (std::size_t r = 0; r < t.rows; ++r) {
     const T* const row = work + (r + 1) * stride + 1;

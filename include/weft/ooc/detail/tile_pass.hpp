@@ -43,9 +43,8 @@ class tile_pass {
   void run(bool one_transfer, bool one_step, const largest_changes* changes) {
     frontier_.changes = changes;
     std::copy_n(grid_.north(), geometry_.columns + 2, elements<T>(frontier_.north));
-    token disk, processor;
     std::size_t read_so_far = 0;
-    const auto disk_of = [&](std::size_t i) -> token& { return one_transfer ? disk : buffer_of_(i).own; };
+    const auto disk_of = [&](std::size_t i) -> token& { return one_transfer ? disk_ : buffer_of_(i).own; };
     const auto read_to = [&](std::size_t end) {
       for (; read_so_far < std::min(end, geometry_.tiles()); ++read_so_far)
         read_(read_so_far, disk_of(read_so_far));
@@ -54,7 +53,7 @@ class tile_pass {
     read_to(ahead);
     for (std::size_t i = 0; i < geometry_.tiles(); ++i) {
       read_to(i + 1 + ahead);
-      compute_(i, one_step ? disk : processor);
+      compute_(i, one_step ? disk_ : processor_);
       write_(i, disk_of(i));
     }
     sync();
@@ -121,6 +120,7 @@ class tile_pass {
   const grid_geometry& geometry_;
   const Kernel& kernel_;
   std::vector<buffer> buffers_;
+  token disk_, processor_;  // not of run(): tasks use them also after it has thrown
   frontier<T> frontier_;
 };
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSL-1.0
+// Sweeps whose allocations fail: they report it, and the file holds the last finished pass.
+#include "fault/failing_allocations.hpp"
+#include "fault/waiting.hpp"
+#include "ooc/grids.hpp"
+#include "support/scratch.hpp"
+
+#include <fstream>
+
+namespace ooc = weft::ooc;
+using weft_test::kernel_23;
+using weft_test::value_at;
+
+TEST_CASE("sweeps report that memory is exhausted, whenever it is, and leave the last finished pass") {
+  if (!replaced) return;
+  const weft_test::scratch in(weft_test::medium::memory);
+  weft::runtime rt({.workers = 2});
+  constexpr ooc::disk_speed some_disk = {1e-4, 1e-9, 1e-4, 1e-9};
+  {
+    std::ofstream to(in / "weft-calibration");
+    to << "weft-calibration-1\n";
+    for (const char* kind : {"reads", "writes", "mixed"}) to << "disk direct " << kind << " 4096 1 1e-4\n";
+    to << "kernel k 1e-9 1e-10\n";
+  }
+  for (const ooc::policy policy : {ooc::policy::pool, ooc::policy::chained, ooc::policy::overlay})
+    for (const bool from_then_on : {false, true}) {
+      weft_test::grid g(
+          in / "grid",
+          {.rows = 40, .columns = 20, .tile_rows = 8, .overwrite = true, .io = {.in_flight = 2}});
+      g.fill(rt, [](std::size_t r, std::size_t c, int field) { return value_at(r, c, field); });
+      std::uint64_t before = 0;
+      INFO(ooc::name_of(policy));
+      const long points = fail_each(
+          from_then_on,
+          [&] {
+            before = g.sweeps();
+            return ooc::sweep(rt, g, 1, kernel_23{},
+                              {.memory = 1 << 20, .policy = policy, .disk = some_disk, .kernel = "k"})
+                       .sweeps == 1;
+          },
+          [&](long) {
+            CHECK((g.sweeps() == before || g.sweeps() == before + 1));
+            CHECK(weft_test::works(rt));
+          });
+      CHECK(points > 20);
+      CHECK(weft_test::holds(g, weft_test::plain_loops(40, 20, g.sweeps())));
+    }
+}
