@@ -498,11 +498,15 @@ void options(const weft::mpi::communicator& world) {
   CHECK(rma::window<int>(world, 1, rma::options_from(hints)).lock() == rma::lock_kind::gbh_backoff);
   MPI_Info_set(hints, "PASSIVE_SYNC_MODE", "fair");
   CHECK(refusal<weft::error>([&] { rma::options_from(hints); }).find("'fair'") != std::string::npos);
+#ifndef MPICH  // crashes where a hint has been freed
   const MPI_Info freed = hints;
+#endif
   MPI_Info_free(&hints);
+#ifndef MPICH
   CHECK(refusal<weft::mpi::error>([&] {
           rma::options_from(freed);
         }).starts_with("weft: MPI_Info_get failed: "));
+#endif
   CHECK(refusal<weft::error>([&] { rma::window<int>(world, 1, {.group = -1}); }) != "nothing was thrown");
   CHECK(refusal<weft::error>([&] { rma::window<int>(world, 1, {.most_writers_in_a_row = 0}); }) !=
         "nothing was thrown");
