@@ -2,17 +2,25 @@
 // Windows of a job: every operation, backend and kind of lock, from several threads too; what is refused. Run
 // by mpiexec; process 0 prints "right" if all processes found everything right. usage: window_program [leave
 // | hold | uncaught | die]: a process ends the job by an exception, by a window that it destroys with a lock,
-// by an exception that nobody catches, or is killed while it has a lock that another one waits for.
+// by an exception that nobody catches, or is killed while it has a lock that another one waits for; or
+// window_program [faulty | none | foreign]: the MPI has operations that crash, or none, or was started by the
+// program itself.
 #include <weft/rma.hpp>
 #include <weft/rma/transfer_queue.hpp>
 #include <weft/weft.hpp>
+
+#include <dirent.h>
+#include <sched.h>
 
 #include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <future>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -82,6 +90,12 @@ void elements(const weft::mpi::communicator& world, rma::backend backend) {
           std::string::npos);
   CHECK(refusal<std::out_of_range>([&] { w.put(0, 30, some); }).find("elements 30 to 39") !=
         std::string::npos);
+  for (const int target : {-1, n}) {
+    CHECK(refusal<std::out_of_range>([&] { w.finish(target); }).find("in a window of 37") !=
+          std::string::npos);
+    CHECK(refusal<std::out_of_range>([&] { w.direct(target); }).find("in a window of 37") !=
+          std::string::npos);
+  }
   world.barrier();
 }
 
@@ -246,6 +260,9 @@ void tasks(const weft::mpi::communicator& world, rma::backend backend) {
               });
             });
           }).find("in a window of 1201 elements") != std::string::npos);
+    CHECK(refusal<std::out_of_range>([&] {
+            queue.get(w, 0, pieces * size, std::span(back[0]), std::promise<void>());
+          }) != "nothing was thrown");
   }
   world.barrier();
   CHECK(w.get(0, pieces * size) == pieces * static_cast<std::uint64_t>(n));
@@ -253,6 +270,129 @@ void tasks(const weft::mpi::communicator& world, rma::backend backend) {
   for (const std::uint64_t x : was) numbers += x;
   const std::uint64_t all = pieces * static_cast<std::uint64_t>(n);
   CHECK(world.sum(numbers) == all * (all - 1) / 2);
+  world.barrier();
+}
+
+/// Operations that other threads than those of a runtime wait for.
+void promises(const weft::mpi::communicator& world, rma::backend backend) {
+  rma::window<std::uint32_t> w(world, 4, {.backend = backend});
+  const int next = (world.rank() + 1) % world.size();
+  rma::transfer_queue queue;
+  const auto wait = [](auto&& begin) {
+    std::promise<void> promise;
+    std::future<void> done = promise.get_future();
+    begin(std::move(promise));
+    done.get();
+  };
+  const std::vector<std::uint32_t> threes(4, 3);
+  const std::span<const std::uint32_t> three = threes;
+  std::vector<std::uint32_t> back(4), was(4);
+  wait([&](auto p) { queue.put(w, next, 0, three, std::move(p)); });
+  wait([&](auto p) { queue.fetch_or(w, next, 0, std::uint32_t{4}, was[0], std::move(p)); });
+  wait([&](auto p) { queue.exchange(w, next, 1, std::uint32_t{9}, was[1], std::move(p)); });
+  wait([&](auto p) { queue.compare_exchange(w, next, 2, 3U, 8U, was[2], std::move(p)); });
+  wait([&](auto p) { queue.compare_exchange(w, next, 2, 3U, 7U, was[3], std::move(p)); });
+  wait([&](auto p) { queue.accumulate(w, next, 3, three.first(1), rma::combine::sum, std::move(p)); });
+  wait([&](auto p) { queue.get(w, next, 0, std::span(back), std::move(p)); });
+  CHECK(was == std::vector<std::uint32_t>{3, 3, 3, 8});
+  CHECK(back == std::vector<std::uint32_t>{7, 9, 8, 6});
+  world.barrier();
+}
+
+/// Bodies of tasks, on several workers, that use a window themselves.
+void bodies(const weft::mpi::communicator& world, rma::backend backend) {
+  constexpr std::size_t all = 60;
+  rma::window<std::uint64_t> w(world, all + 1, {.backend = backend});
+  const int n = world.size(), next = (world.rank() + 1) % n;
+  std::atomic<int> wrong{0};
+  weft::runtime({.workers = 3}).run([&] {
+    for (std::size_t i = 1; i <= all; ++i)
+      weft::fork([&, i] {
+        w.put(next, i, i);
+        w.fetch_add(next, i, 1000);
+        wrong += w.get(next, i) != 1000 + i;
+        w.fetch_add(0, 0, 1);
+      });
+  });
+  CHECK(wrong == 0);
+  world.barrier();
+  CHECK(w.get(0, 0) == all * static_cast<std::uint64_t>(n));
+  world.barrier();
+}
+
+/// What was begun and not finished is complete when the window has ended.
+void abandoned(const weft::mpi::communicator& world, rma::backend backend) {
+  constexpr std::size_t size = 300000;
+  const int me = world.rank(), n = world.size();
+  const std::vector<std::uint64_t> from(size);
+  std::vector<std::uint64_t> to(size);
+  {
+    rma::window<std::uint64_t> w(world, 2 * size, {.backend = backend});
+    for (std::size_t i = 0; i < size; ++i) w.local()[i] = value<std::uint64_t>(me, i);
+    world.barrier();
+    w.start_put((me + 1) % n, size, from);
+    w.start_get((me + 1) % n, 0, to);
+  }
+  for (std::size_t i = 0; i < size; i += 99) CHECK(to[i] == value<std::uint64_t>((me + 1) % n, i));
+}
+
+/// Everybody locks one target, so many of 100 exclusively.
+void hot(const weft::mpi::communicator& world, const rma::window_options& options, unsigned exclusive) {
+  rma::window<std::uint64_t> w(world, 2, options);
+  std::mt19937 random(static_cast<unsigned>(world.rank()));
+  std::uint64_t writes = 0;
+  for (int i = 0; i < 40; ++i)
+    if (random() % 100 < exclusive) {
+      const rma::exclusive_lock hold(w, 0);
+      w.put(0, 0, w.get(0, 0) + 1);
+      w.put(0, 1, w.get(0, 1) + 1);
+      ++writes;
+    } else {
+      const rma::shared_lock hold(w, 0);
+      CHECK(w.get(0, 0) == w.get(0, 1));
+    }
+  CHECK(world.sum(writes) == world.broadcast(w.local()[0]));
+  world.barrier();
+}
+
+/// Several locks of one target do not know each other.
+void numbers(const weft::mpi::communicator& world, rma::backend backend) {
+  rma::window<std::uint64_t> w(world, 1, {.backend = backend, .locks = 4, .lock_all = true});
+  using namespace std::chrono_literals;
+  world.barrier();
+  if (world.rank() == 0) {
+    const rma::exclusive_lock first(w, 0), third(w, 0, 2U);
+    const rma::shared_lock second(w, 0, 1U);
+    const rma::shared_lock_all all(w, 3U);
+    CHECK(refusal<weft::error>([&] { w.lock_exclusive(0, 3); }) ==
+          "weft: this process holds a lock of process 0 already");
+    world.barrier();
+    world.barrier();
+  } else {
+    world.barrier();
+    CHECK(!rma::exclusive_lock(w, 0, std::try_to_lock));
+    CHECK(!rma::exclusive_lock(w, 0, std::try_to_lock, 2U));
+    CHECK(!rma::exclusive_lock(w, 0, 1us, 1U));
+    CHECK(!rma::exclusive_lock(w, 0, std::try_to_lock, 3U));
+    CHECK(!rma::shared_lock(w, 0, 1us, 2U));
+    CHECK(rma::shared_lock(w, 0, std::try_to_lock, 1U).owns_lock());
+    CHECK(rma::shared_lock(w, 0, 10s, 3U).owns_lock());
+    world.barrier();
+  }
+  world.barrier();
+  // A limit that no clock reaches is none.
+  if (world.rank() == 0) {
+    w.lock_exclusive(0);
+    world.barrier();
+    std::this_thread::sleep_for(20ms);
+    w.unlock_exclusive(0);
+  } else {
+    world.barrier();
+    CHECK(rma::exclusive_lock(w, 0, std::chrono::nanoseconds::max()).owns_lock());
+    CHECK(rma::shared_lock(w, 0, std::chrono::nanoseconds::max()).owns_lock());
+  }
+  CHECK(refusal<std::out_of_range>([&] { rma::exclusive_lock(w, 0, 4U); }).find("with 4 locks") !=
+        std::string::npos);
   world.barrier();
 }
 
@@ -358,42 +498,231 @@ void options(const weft::mpi::communicator& world) {
   CHECK(rma::window<int>(world, 1, rma::options_from(hints)).lock() == rma::lock_kind::gbh_backoff);
   MPI_Info_set(hints, "PASSIVE_SYNC_MODE", "fair");
   CHECK(refusal<weft::error>([&] { rma::options_from(hints); }).find("'fair'") != std::string::npos);
+#ifndef MPICH  // crashes where a hint has been freed
+  const MPI_Info freed = hints;
+#endif
   MPI_Info_free(&hints);
+#ifndef MPICH
+  CHECK(refusal<weft::mpi::error>([&] {
+          rma::options_from(freed);
+        }).starts_with("weft: MPI_Info_get failed: "));
+#endif
   CHECK(refusal<weft::error>([&] { rma::window<int>(world, 1, {.group = -1}); }) != "nothing was thrown");
   CHECK(refusal<weft::error>([&] { rma::window<int>(world, 1, {.most_writers_in_a_row = 0}); }) !=
         "nothing was thrown");
 }
 
-/// A target that stays outside MPI costs the others little.
+/// Windows that are too large, or that processes make in different ways; errors of MPI.
+void refused(const weft::mpi::communicator& world) {
+  for (const std::size_t size : {std::size_t{1} << 61, std::size_t{1} << 60, ~std::size_t{0}})
+    CHECK(refusal<std::length_error>([&] { rma::window<std::uint64_t>(world, size); }) ==
+          "weft: a window of " + std::to_string(size) + " elements is too large");
+  CHECK(refusal<std::length_error>([&] {
+          rma::window<int>(world, 1, {.locks = ~0U});
+        }).find("locks is too large") != std::string::npos);
+  const auto me = static_cast<std::size_t>(world.rank());
+  const std::string different = "weft: processes make one window with different sizes or options";
+  if (world.size() > 1) {
+    CHECK(refusal<weft::error>([&] { rma::window<int>(world, 1 + me); }) == different);
+    CHECK(refusal<weft::error>([&] {
+            rma::window<int>(world, 1, {.lock = me == 0 ? rma::lock_kind::gbh : rma::lock_kind::d_mcs});
+          }) == different);
+    CHECK(refusal<weft::error>([&] { rma::window<int>(world, 1, {.group = static_cast<int>(me) + 1}); }) ==
+          different);
+  }
+  const std::string said = refusal<weft::mpi::error>([&] { world.broadcast(1, world.size()); });
+  CHECK(said.starts_with("weft: MPI_Bcast failed: ") && said.size() > 30);
+}
+
+template <class T>
+concept can_be_summed = requires(const weft::mpi::communicator& c, T t) { c.sum(t); };
+static_assert(can_be_summed<double> && can_be_summed<char> && !can_be_summed<long double> &&
+              !can_be_summed<bool>);
+
+/// Two words of this process, whose operations lose something.
+struct lossy final : rma::detail::remote_memory {
+  enum kind { nothing, additions, replacements, bits } loses = nothing;
+  int calls = 0;
+  std::array<std::uint64_t, 2> of{};
+  std::uint64_t& at(std::size_t offset) { return of[offset / sizeof(std::uint64_t)]; }
+  bool lost(kind k) { return loses == k && ++calls % 7 == 0; }
+  void start_get(int, std::size_t, void*, std::size_t) override {}
+  void start_put(int, std::size_t, const void*, std::size_t) override {}
+  void start_accumulate(int, std::size_t, const void*, std::size_t, rma::detail::number_type,
+                        rma::combine) override {}
+  void finish(int) override {}
+  std::uint64_t load(int, std::size_t offset, rma::detail::number_type) override { return at(offset); }
+  std::uint64_t fetch(int, std::size_t offset, rma::detail::number_type, rma::combine how,
+                      std::uint64_t v) override {
+    const std::uint64_t was = at(offset);
+    const bool is_lost =
+        (how == rma::combine::sum && lost(additions)) || (how == rma::combine::bit_or && loses == bits);
+    if (!is_lost) at(offset) = rma::combined(how, was, v);
+    return was;
+  }
+  std::uint64_t compare_exchange(int, std::size_t offset, rma::detail::number_type, std::uint64_t expected,
+                                 std::uint64_t wanted) override {
+    const std::uint64_t was = at(offset);
+    if (was == expected && !lost(replacements)) at(offset) = wanted;
+    return was;
+  }
+};
+
+/// What the probe finds, and what follows from that.
+void probes(const weft::mpi::communicator& world) {
+  const weft::mpi::communicator alone(MPI_COMM_SELF);
+  const auto found = [&](lossy::kind loses) {
+    lossy memory;
+    memory.loses = loses;
+    return rma::detail::probe(rma::detail::memory_words(memory, 0), 0, memory.of[1], alone);
+  };
+  CHECK(found(lossy::nothing).wrong.empty());
+  CHECK(found(lossy::nothing).one_sided);
+  CHECK(found(lossy::additions).wrong == "MPI loses additions");
+  CHECK(found(lossy::replacements).wrong == "MPI loses replacements by comparison");
+  CHECK(found(lossy::bits).wrong == "MPI loses additions, replacements and bits");
+  using rma::backend;
+  using rma::detail::chosen;
+  for (const lossy::kind k : {lossy::additions, lossy::replacements, lossy::bits}) {
+    CHECK(chosen(backend::between_nodes, found(k)) == backend::messages);
+    CHECK(refusal<weft::error>([&] { chosen(backend::mpi, found(k)); }) ==
+          "weft: the one-sided operations of this MPI cannot be used: " + found(k).wrong);
+  }
+  CHECK(chosen(backend::between_nodes, found(lossy::nothing)) == backend::mpi);
+  CHECK(chosen(backend::between_nodes, {.wrong = "", .one_sided = false}) == backend::messages);
+  CHECK(chosen(backend::mpi, {.wrong = "", .one_sided = false}) == backend::mpi);
+
+  CHECK(rma::detail::allows("", "rdma") && rma::detail::allows("^ucx,pt2pt", "rdma"));
+  CHECK(rma::detail::allows("sm,rdma", "rdma") && !rma::detail::allows("sm,pt2pt", "rdma"));
+  CHECK(!rma::detail::allows("^sm,rdma", "rdma") && !rma::detail::allows("^rdma", "rdma"));
+
+  // Operations that are done before process 0 comes back to MPI, or only when it does, or first come too
+  // late.
+  if (world.size() == 1) return;
+  rma::window<std::uint64_t> w(world, 1);
+  const auto look = [&] { return w.get(0, 0); };
+  const auto wait = [&] {
+    while (look() == 0) std::this_thread::yield();
+  };
+  CHECK(rma::detail::found_one_sided(world, w.local()[0], look));
+  int calls = 0;
+  CHECK(!rma::detail::found_one_sided(world, w.local()[0], [&] {
+    ++calls;
+    wait();
+    return look();
+  }));
+  CHECK(calls == (world.rank() == world.size() - 1 ? 3 : 0));
+  CHECK(rma::detail::found_one_sided(world, w.local()[0], [&] {
+    if (++calls == 4) wait();
+    return look();
+  }));
+  world.barrier();
+}
+
+/// A target that stays outside MPI until others have used it, costs them nothing: else this hangs.
 void outside(const weft::mpi::communicator& world) {
-  using clock = std::chrono::steady_clock;
-  for (const rma::backend backend : {rma::backend::shared, rma::backend::between_nodes}) {
-    rma::window<std::uint64_t> w(world, 4, {.backend = backend});
-    CHECK(w.one_sided());
-    if (backend == rma::backend::between_nodes) CHECK(w.backend() != rma::backend::between_nodes);
+  if (world.size() == 1) return;
+  rma::window<std::uint64_t> over(world, 1, {.backend = rma::backend::shared});
+  const auto stay = [&](rma::window<std::uint64_t>& w, std::uint64_t round) {
     world.barrier();
-    double seconds = 0;
-    if (world.rank() == 0 && world.size() > 1)
-      std::this_thread::sleep_for(std::chrono::milliseconds(400));
-    else if (world.rank() == 1) {
-      const auto start = clock::now();
+    if (world.rank() == 0) {
+      const std::atomic_ref<std::uint64_t> now(over.local()[0]);
+      while (now.load(std::memory_order_acquire) != round)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    } else if (world.rank() == 1) {
       for (std::uint64_t i = 0; i < 50; ++i) {
         const rma::exclusive_lock hold(w, 0);
         w.put(0, 1, i);
       }
-      seconds = std::chrono::duration<double>(clock::now() - start).count();
+      over.put(0, 0, round);
     }
     world.barrier();
-    CHECK(seconds < 0.3);
+  };
+  for (const rma::backend backend : {rma::backend::shared, rma::backend::between_nodes}) {
+    rma::window<std::uint64_t> w(world, 4, {.backend = backend});
+    CHECK(w.one_sided());
+    if (backend == rma::backend::between_nodes) CHECK(w.backend() != rma::backend::between_nodes);
+    stay(w, backend == rma::backend::shared ? 1 : 2);
   }
+  // Locks of MPI may need the target, though the memory is shared.
+  rma::window<std::uint64_t> w(world, 4, {.lock = rma::lock_kind::mpi, .backend = rma::backend::shared});
+#ifdef MPICH
+  CHECK(!w.one_sided());
+#endif
+  if (w.one_sided()) stay(w, 3);
+}
+
+/// The thread that serves memory keeps the policy of scheduling that the program has chosen.
+void policy(const weft::mpi::communicator& world) {
+  const auto threads = [] {
+    std::set<int> all;
+    DIR* const tasks = ::opendir("/proc/self/task");
+    while (const dirent* const entry = ::readdir(tasks))
+      if (const int id = std::atoi(entry->d_name); id > 0) all.insert(id);
+    ::closedir(tasks);
+    return all;
+  };
+  const sched_param none{};
+  const int before = ::sched_getscheduler(0);
+  ::sched_setscheduler(0, SCHED_BATCH, &none);
+  const std::set<int> older = threads();
+  {
+    rma::window<int> w(world, 1, {.backend = rma::backend::messages});
+    w.put((world.rank() + 1) % world.size(), 0, 7);  // so the threads of all others have begun
+    world.barrier();
+    int made = 0;
+    for (const int id : threads())
+      if (!older.contains(id)) ++made, CHECK(world.size() == 1 || ::sched_getscheduler(id) == SCHED_BATCH);
+    CHECK(made == 1);
+  }
+  ::sched_setscheduler(0, before, &none);
+}
+
+/// An MPI whose operations are not used: everything is done by messages, if `shares` says so also on one
+/// node. A runtime beside it accepts the variable that asks for a report.
+void without_operations(const weft::mpi::communicator& world, const std::string& fault, bool shares) {
+  weft::runtime({.workers = 1}).run([] {});
+  CHECK(rma::window<int>(world, 1).backend() == (shares ? rma::backend::shared : rma::backend::messages));
+  for (const rma::backend backend : {rma::backend::between_nodes, rma::backend::messages}) {
+    CHECK(rma::window<int>(world, 1, {.backend = backend}).backend() == rma::backend::messages);
+    rma::window<std::uint64_t> w(world, 1, {.backend = backend});
+    for (int i = 0; i < 20; ++i) {
+      const rma::exclusive_lock hold(w, 0);
+      w.put(0, 0, w.get(0, 0) + 1);
+    }
+    world.barrier();
+    CHECK(w.get(0, 0) == 20 * static_cast<std::uint64_t>(world.size()));
+    world.barrier();
+  }
+  elements<std::uint64_t>(world, rma::backend::messages);
+  CHECK(refusal<weft::error>([&] {
+          rma::window<int>(world, 1, {.backend = rma::backend::mpi});
+        }).starts_with("weft: the one-sided operations of this MPI cannot be used: " + fault));
+  CHECK(refusal<weft::error>([&] {
+          rma::window<int>(world, 1, {.lock = rma::lock_kind::mpi, .backend = rma::backend::messages});
+        }).find(fault) != std::string::npos);
+  if (!shares)
+    CHECK(refusal<weft::mpi::error>([&] {
+            rma::window<int>(world, 1, {.backend = rma::backend::shared});
+          }).starts_with("weft: MPI_Win_allocate_shared failed: "));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  const std::string how = argc > 1 ? argv[1] : "";
+  int threads_provided = 0;
+  if (how == "foreign") MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads_provided);
   weft::mpi::environment mpi(argc, argv);
   weft::mpi::communicator& world = mpi.world();
-  const std::string how = argc > 1 ? argv[1] : "";
+  if (how == "faulty" || how == "none" || how == "foreign") {
+    without_operations(world, how == "none" ? "MPI_Win_allocate failed" : "osc/rdma of this Open MPI crashes",
+                       how == "foreign");
+    const int all = world.sum(failures);
+    if (world.rank() == 0 && all == 0) std::printf("right\n");
+    if (how == "foreign") std::atexit([] { MPI_Finalize(); });
+    return all == 0 ? 0 : 1;
+  }
   if (how == "leave" || how == "uncaught" || how == "hold" || how == "die") {
     const auto end = [&] {
       rma::window<int> w(world, 1);
@@ -440,6 +769,16 @@ int main(int argc, char** argv) {
     together<double>(world, backend);
     threads(world, backend);
     tasks(world, backend);
+    promises(world, backend);
+    bodies(world, backend);
+    abandoned(world, backend);
+    numbers(world, backend);
+    for (const unsigned exclusive : {0U, 50U, 100U}) {
+      hot(world, {.backend = backend}, exclusive);
+      if (backend != rma::backend::shared) continue;  // the same machines, at less cost
+      hot(world, {.lock = rma::lock_kind::gbh_backoff, .backend = backend}, exclusive);
+      hot(world, {.lock = rma::lock_kind::rma_rw, .backend = backend}, exclusive);
+    }
     for (const rma::lock_kind kind :
          {rma::lock_kind::mpi, rma::lock_kind::gbh, rma::lock_kind::gbh_backoff,
           rma::lock_kind::mcs_writer_preference, rma::lock_kind::d_mcs, rma::lock_kind::rma_rw})
@@ -453,7 +792,10 @@ int main(int argc, char** argv) {
     locks(world, {.lock = rma::lock_kind::rma_rw, .backend = backend, .group = 2});
   }
   options(world);
+  refused(world);
+  probes(world);
   outside(world);
+  policy(world);
   CHECK(rma::window<int>(world, 1).backend() == rma::backend::shared);
   const int all = world.sum(failures);
   if (world.rank() == 0 && all == 0) std::printf("right\n");

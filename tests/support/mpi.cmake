@@ -40,5 +40,5 @@ function(weft_mpi_test name target mpi processes label expect)
             "-DFAILS=${arg_FAILS}" -P "${WEFT_TEST_SUPPORT_DIR}/run_program.cmake")
   math(EXPR limit "60 * ${WEFT_TEST_TIMEOUT_FACTOR}")
   set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${limit} PROCESSORS 2
-    ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_btl_vader_single_copy_mechanism=none")
+    ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
 endfunction()

@@ -17,19 +17,23 @@
 
 namespace weft::inline WEFT_ABI::mpi {
 
-/// The MPI datatype of an arithmetic type.
+/// Numbers that MPI can combine: integers, float and double. Not bool, whose sum is none, nor long double.
 template <class T>
-  requires std::is_arithmetic_v<T>
+concept number = std::is_arithmetic_v<T> && !std::same_as<T, bool> && sizeof(T) <= 8;
+
+/// The MPI datatype of a type of numbers.
+template <number T>
 MPI_Datatype datatype() noexcept {
-  if constexpr (std::is_same_v<T, double>) return MPI_DOUBLE;
-  if constexpr (std::is_same_v<T, float>) return MPI_FLOAT;
-  if constexpr (std::is_integral_v<T>) {
+  if constexpr (std::is_same_v<T, double>) {
+    return MPI_DOUBLE;
+  } else if constexpr (std::is_same_v<T, float>) {
+    return MPI_FLOAT;
+  } else {
     const MPI_Datatype is_signed[] = {MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T};
     const MPI_Datatype is_unsigned[] = {MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T};
     constexpr int log = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
     return std::is_signed_v<T> ? is_signed[log] : is_unsigned[log];
   }
-  return MPI_DATATYPE_NULL;
 }
 
 /// Ends the whole job; prints who ends it, as its number in MPI_COMM_WORLD, and why. mpiexec of MPICH loses
@@ -75,17 +79,17 @@ class communicator {
   /// Returns when all processes have called it.
   void barrier() const { detail::check(MPI_Barrier(handle_), "MPI_Barrier"); }
   /// The sum of the values of all processes.
-  template <class T>
+  template <number T>
   T sum(T value) const {
     return reduce_(value, MPI_SUM);
   }
   /// The largest of the values of all processes.
-  template <class T>
+  template <number T>
   T max(T value) const {
     return reduce_(value, MPI_MAX);
   }
   /// The smallest of the values of all processes.
-  template <class T>
+  template <number T>
   T min(T value) const {
     return reduce_(value, MPI_MIN);
   }

@@ -35,5 +35,30 @@ inline void check(int code, const char* call) {
   if (code != MPI_SUCCESS) throw error(call, code);
 }
 
+/// As long as it exists, calls of MPI that name no communicator or window return their errors, instead of
+/// ending the job. *Thread safety*: one object at a time.
+class errors_returned {
+ public:
+  errors_returned() {
+    for (int i = 0; i < 2; ++i) {
+      MPI_Comm_get_errhandler(all_[i], &before_[i]);
+      MPI_Comm_set_errhandler(all_[i], MPI_ERRORS_RETURN);
+    }
+  }
+  errors_returned(const errors_returned&) = delete;
+  errors_returned& operator=(const errors_returned&) = delete;
+  ~errors_returned() {
+    for (int i = 0; i < 2; ++i) {
+      MPI_Comm_set_errhandler(all_[i], before_[i]);
+      MPI_Errhandler_free(&before_[i]);
+    }
+  }
+
+ private:
+  // MPI 3.1 raises such errors on the one, MPI 4.0 on the other.
+  MPI_Comm all_[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+  MPI_Errhandler before_[2] = {MPI_ERRHANDLER_NULL, MPI_ERRHANDLER_NULL};
+};
+
 }  // namespace detail
 }  // namespace weft::inline WEFT_ABI::mpi

@@ -44,17 +44,20 @@ constexpr T combined(combine how, T element, T value) noexcept {
   return value;
 }
 
-/// Combines an element in the memory of this process, atomically. *Returns*: what it was.
+/// Combines an element in the memory of this process, atomically. *Returns*: what it was. Elements may be
+/// flags and counters by which processes agree on something: hence the sequentially consistent order, in
+/// which all processes see such operations. Partners are those of other processes, here and in window.
 template <number T>
 T combine_atomically(T& element, combine how, T value) noexcept {
   const std::atomic_ref<T> at(element);
   if constexpr (std::is_integral_v<T>) {
-    if (how == combine::sum) return at.fetch_add(value);
-    if (how == combine::bit_or) return at.fetch_or(value);
+    if (how == combine::sum) return at.fetch_add(value, std::memory_order_seq_cst);
+    if (how == combine::bit_or) return at.fetch_or(value, std::memory_order_seq_cst);
   }
-  if (how == combine::replace) return at.exchange(value);
-  T was = at.load(std::memory_order_relaxed);
-  while (!at.compare_exchange_weak(was, combined(how, was, value))) {
+  if (how == combine::replace) return at.exchange(value, std::memory_order_seq_cst);
+  T was = at.load(std::memory_order_relaxed);  // a guess, which the exchange checks
+  while (!at.compare_exchange_weak(was, combined(how, was, value), std::memory_order_seq_cst,
+                                   std::memory_order_relaxed)) {
   }
   return was;
 }

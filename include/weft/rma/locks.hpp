@@ -9,25 +9,30 @@
 
 namespace weft::inline WEFT_ABI::rma {
 
-/// Locks a target exclusively: no other process has a lock of it.
-/// *Throws*: from the constructor, what window::lock_exclusive throws.
+/// Locks a target exclusively: no other process has a lock of it. `number`: which of the locks of the target,
+/// if window_options::locks gives it several; as below. *Throws*: from the constructor, what
+/// window::lock_exclusive throws.
 template <class T>
 class exclusive_lock {
  public:
   /// Waits for the lock.
-  exclusive_lock(window<T>& w, process target) : window_(w), target_(target), owns_(true) {
-    w.lock_exclusive(target);
+  exclusive_lock(window<T>& w, process target, unsigned number = 0)
+      : window_(w), target_(target), number_(number), owns_(true) {
+    w.lock_exclusive(target, number);
   }
   /// Takes the lock if nobody else has it.
-  exclusive_lock(window<T>& w, process target, std::try_to_lock_t)
-      : window_(w), target_(target), owns_(w.try_lock_exclusive(target)) {}
+  exclusive_lock(window<T>& w, process target, std::try_to_lock_t, unsigned number = 0)
+      : window_(w), target_(target), number_(number), owns_(w.try_lock_exclusive(target, number)) {}
   /// Tries to take the lock, for so long at most.
-  exclusive_lock(window<T>& w, process target, std::chrono::nanoseconds limit)
-      : window_(w), target_(target), owns_(w.try_lock_exclusive_for(target, limit)) {}
+  exclusive_lock(window<T>& w, process target, std::chrono::nanoseconds limit, unsigned number = 0)
+      : window_(w),
+        target_(target),
+        number_(number),
+        owns_(w.try_lock_exclusive_for(target, limit, number)) {}
   exclusive_lock(const exclusive_lock&) = delete;
   exclusive_lock& operator=(const exclusive_lock&) = delete;
   ~exclusive_lock() {
-    if (owns_) window_.unlock_exclusive(target_);
+    if (owns_) window_.unlock_exclusive(target_, number_);
   }
   /// Whether it has the lock.
   bool owns_lock() const noexcept { return owns_; }
@@ -37,6 +42,7 @@ class exclusive_lock {
  private:
   window<T>& window_;
   process target_;
+  unsigned number_;
   bool owns_;
 };
 
@@ -46,19 +52,20 @@ template <class T>
 class shared_lock {
  public:
   /// Waits for the lock.
-  shared_lock(window<T>& w, process target) : window_(w), target_(target), owns_(true) {
-    w.lock_shared(target);
+  shared_lock(window<T>& w, process target, unsigned number = 0)
+      : window_(w), target_(target), number_(number), owns_(true) {
+    w.lock_shared(target, number);
   }
   /// Takes the lock if no writer has it or waits for it.
-  shared_lock(window<T>& w, process target, std::try_to_lock_t)
-      : window_(w), target_(target), owns_(w.try_lock_shared(target)) {}
+  shared_lock(window<T>& w, process target, std::try_to_lock_t, unsigned number = 0)
+      : window_(w), target_(target), number_(number), owns_(w.try_lock_shared(target, number)) {}
   /// Tries to take the lock, for so long at most.
-  shared_lock(window<T>& w, process target, std::chrono::nanoseconds limit)
-      : window_(w), target_(target), owns_(w.try_lock_shared_for(target, limit)) {}
+  shared_lock(window<T>& w, process target, std::chrono::nanoseconds limit, unsigned number = 0)
+      : window_(w), target_(target), number_(number), owns_(w.try_lock_shared_for(target, limit, number)) {}
   shared_lock(const shared_lock&) = delete;
   shared_lock& operator=(const shared_lock&) = delete;
   ~shared_lock() {
-    if (owns_) window_.unlock_shared(target_);
+    if (owns_) window_.unlock_shared(target_, number_);
   }
   /// Whether it has the lock.
   bool owns_lock() const noexcept { return owns_; }
@@ -68,22 +75,26 @@ class shared_lock {
  private:
   window<T>& window_;
   process target_;
+  unsigned number_;
   bool owns_;
 };
 
-/// Locks all targets for reading.
+/// Locks all targets for reading; it can only be waited for.
 /// *Throws*: from the constructor, what window::lock_shared_all throws.
 template <class T>
 class shared_lock_all {
  public:
   /// Waits for the lock.
-  explicit shared_lock_all(window<T>& w) : window_(w) { w.lock_shared_all(); }
+  explicit shared_lock_all(window<T>& w, unsigned number = 0) : window_(w), number_(number) {
+    w.lock_shared_all(number);
+  }
   shared_lock_all(const shared_lock_all&) = delete;
   shared_lock_all& operator=(const shared_lock_all&) = delete;
-  ~shared_lock_all() { window_.unlock_shared_all(); }
+  ~shared_lock_all() { window_.unlock_shared_all(number_); }
 
  private:
   window<T>& window_;
+  unsigned number_;
 };
 
 }  // namespace weft::inline WEFT_ABI::rma

@@ -16,10 +16,12 @@
 namespace weft::inline WEFT_ABI::rma {
 
 /// `size` elements of type T in each process of a group, zero at first. Constructor and destructor are
-/// collective. Operations are complete when they return. Single elements of at most 8 bytes are read and
-/// written whole; for others, and for what belongs together, there are locks (rma/locks.hpp).
+/// collective. Operations are complete when they return; those that were begun end with the window at the
+/// latest. Single elements of at most 8 bytes are read and written whole; for others, and for what belongs
+/// together, there are locks (rma/locks.hpp).
 /// *Throws*: std::out_of_range if there is no such process or element; mpi::error; weft::error if the backend
-/// cannot be had, or at a lock of which this process holds another form. *Suspends*: never; who waits for a
+/// cannot be had, processes make it in different ways, or at a lock of which this process holds another form;
+/// std::length_error if it is too large. *Suspends*: never; who waits for a
 /// lock gives the processor to other processes. *Thread safety*: elements: any thread, if MPI was started
 /// with MPI_THREAD_MULTIPLE, as mpi::environment does. Locks belong to the process: one thread at a time.
 template <class T>
@@ -29,7 +31,7 @@ class window {
  public:
   /// Makes a window of `size` elements in each process.
   window(const mpi::communicator& group, std::size_t size, const window_options& options = {})
-      : size_(size), memory_(group, size * sizeof(T), options) {}
+      : size_(size), memory_(group, size, sizeof(T), options) {}
 
   /// Elements of each process.
   std::size_t size() const noexcept { return size_; }
@@ -37,8 +39,11 @@ class window {
   const mpi::communicator& group() const noexcept { return memory_.group(); }
   /// How memory is reached.
   rma::backend backend() const noexcept { return memory_.options().backend; }
-  /// Whether a process may stay outside MPI while others use its memory. If not, what they do may wait until
-  /// it calls MPI.
+  /// Whether a process may stay outside MPI while others use its memory and its locks. If not, what they do
+  /// may wait until it calls MPI. Locks of the kind mpi are those of MPI also where the memory is shared or
+  /// reached by messages. For backends and locks that MPI provides, this is what a probe has found; other
+  /// threads of a process that call MPI all the time, as those of the backend messages do, may do it good,
+  /// while they last.
   bool one_sided() const noexcept { return memory_.one_sided(); }
   /// The kind of its locks.
   lock_kind lock() const noexcept { return memory_.options().lock; }
@@ -53,14 +58,23 @@ class window {
                               ", in a window of " + std::to_string(size_) + " elements in each of " +
                               std::to_string(group().size()) + " processes");
   }
+  /// *Throws*: weft::error if T has no such operation.
+  static void check(combine how)
+    requires number<T>
+  {
+    if (!can_combine<T>(how)) throw error("weft: numbers with a point have no bits to combine");
+  }
   /// The elements of a process, where they have an address here; null where they are reached through MPI.
-  T* direct(process target) const noexcept { return reinterpret_cast<T*>(memory_.address(target)); }
+  T* direct(process target) const {
+    check(target);
+    return at_(target);
+  }
 
   /// An element.
   T get(process target, std::size_t index) const {
     check(target, index, 1);
     T value;
-    if (T* const first = direct(target)) {
+    if (T* const first = at_(target)) {
       if constexpr (single)
         value = std::atomic_ref<T>(first[index]).load(std::memory_order_relaxed);
       else
@@ -80,7 +94,7 @@ class window {
   /// Sets an element.
   void put(process target, std::size_t index, const T& value) {
     check(target, index, 1);
-    if (T* const first = direct(target)) {
+    if (T* const first = at_(target)) {
       if constexpr (single)
         std::atomic_ref<T>(first[index]).store(value, std::memory_order_relaxed);
       else
@@ -110,7 +124,7 @@ class window {
   void start_get(process target, std::size_t index, std::span<T> to) const {
     check(target, index, to.size());
     if (to.empty()) return;
-    if (const T* const first = direct(target))
+    if (const T* const first = at_(target))
       std::memcpy(static_cast<void*>(to.data()), first + index, to.size_bytes());
     else
       memory_.remote().start_get(target, place_(index), to.data(), to.size_bytes());
@@ -119,7 +133,7 @@ class window {
   void start_put(process target, std::size_t index, std::span<const T> from) {
     check(target, index, from.size());
     if (from.empty()) return;
-    if (T* const first = direct(target))
+    if (T* const first = at_(target))
       std::memcpy(static_cast<void*>(first + index), from.data(), from.size_bytes());
     else
       memory_.remote().start_put(target, place_(index), from.data(), from.size_bytes());
@@ -129,8 +143,8 @@ class window {
     requires number<T>
   {
     check(target, index, with.size());
-    if (!can_combine<T>(how)) throw error("weft: numbers with a point have no bits to combine");
-    if (T* const first = direct(target))
+    check(how);
+    if (T* const first = at_(target))
       for (std::size_t i = 0; i < with.size(); ++i) combine_atomically(first[index + i], how, with[i]);
     else
       memory_.remote().start_accumulate(target, place_(index), with.data(), with.size(), detail::type_of<T>(),
@@ -138,7 +152,8 @@ class window {
   }
   /// Waits until what this thread has begun with a target is complete, here and there.
   void finish(process target) const {
-    if (memory_.address(target) == nullptr) memory_.remote().finish(target);
+    check(target);
+    if (at_(target) == nullptr) memory_.remote().finish(target);
   }
 
   /// Adds to an element, atomically. *Returns*: what it was; as the next three, for integers.
@@ -164,8 +179,8 @@ class window {
     requires std::is_integral_v<T>
   {
     check(target, index, 1);
-    if (T* const first = direct(target)) {
-      std::atomic_ref<T>(first[index]).compare_exchange_strong(expected, wanted);
+    if (T* const first = at_(target)) {
+      std::atomic_ref<T>(first[index]).compare_exchange_strong(expected, wanted, std::memory_order_seq_cst);
       return expected;
     }
     return element_(
@@ -200,7 +215,8 @@ class window {
   }
   /// Gives a shared lock back.
   void unlock_shared(process target, unsigned number = 0) { memory_.locks(number).unlock_shared(target); }
-  /// Locks all targets for reading.
+  /// Locks all targets for reading. There is no form that tries: the kinds gbh and gbh_backoff enter first,
+  /// and then wait for the writers that are there.
   void lock_shared_all(unsigned number = 0) { memory_.locks(number).lock_shared_all(); }
   /// Gives the lock on all targets back.
   void unlock_shared_all(unsigned number = 0) { memory_.locks(number).unlock_shared_all(); }
@@ -225,17 +241,20 @@ class window {
     return value;
   }
 
+  T* at_(process target) const noexcept { return reinterpret_cast<T*>(memory_.address(target)); }
   std::size_t place_(std::size_t index) const noexcept { return memory_.offset() + index * sizeof(T); }
   T fetch_(process target, std::size_t index, T value, combine how) {
     check(target, index, 1);
-    if (T* const first = direct(target)) return combine_atomically(first[index], how, value);
+    if (T* const first = at_(target)) return combine_atomically(first[index], how, value);
     return element_(memory_.remote().fetch(target, place_(index), word, how, bits_(value)));
   }
   template <class F>
   static bool try_for_(std::chrono::nanoseconds limit, F&& attempt) {
-    const auto end = std::chrono::steady_clock::now() + limit;
+    using clock = std::chrono::steady_clock;
+    const auto now = clock::now();
+    const auto end = limit > clock::time_point::max() - now ? clock::time_point::max() : now + limit;
     for (detail::back_off after_failure; !attempt(); after_failure.wait())
-      if (std::chrono::steady_clock::now() >= end) return false;
+      if (clock::now() >= end) return false;
     return true;
   }
 

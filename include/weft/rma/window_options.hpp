@@ -12,10 +12,10 @@ namespace weft::inline WEFT_ABI::rma {
 
 /// How processes reach the memory of each other.
 enum class backend {
-  automatic,      ///< shared if all processes run on one node, else between_nodes
+  automatic,      ///< shared if all processes run on one node and MPI can share memory, else between_nodes
   shared,         ///< memory that all processes have mapped, and the atomic instructions of the processor
-  between_nodes,  ///< mpi if a probe finds its operations atomic, and a target may stay outside MPI; else
-                  ///< messages
+  between_nodes,  ///< mpi if it has such operations, and a probe finds them atomic and that a target may
+                  ///< stay outside MPI; else messages
   mpi,            ///< the one-sided operations of MPI
   messages        ///< messages to a thread of the target, which executes what they say
 };
@@ -26,7 +26,7 @@ constexpr const char* name(backend b) noexcept {
   return names[static_cast<int>(b)];
 }
 
-/// What a window is like; the same in all processes.
+/// What a window is like; the same in all processes, which its constructor checks.
 struct window_options {
   lock_kind lock = lock_kind::mcs_writer_preference;  ///< of its locks
   rma::backend backend = backend::automatic;          ///< how its memory is reached
@@ -50,6 +50,7 @@ struct window_options {
 /// *Source*: Christgau, Schnor 2016, section 7.3.
 inline window_options options_from(MPI_Info hints, window_options otherwise = {}) {
   if (hints == MPI_INFO_NULL) return otherwise;
+  const mpi::detail::errors_returned while_it_asks;
   char value[MPI_MAX_INFO_VAL + 1] = "";
   int is_there = 0;
   mpi::detail::check(MPI_Info_get(hints, "PASSIVE_SYNC_MODE", MPI_MAX_INFO_VAL, value, &is_there),

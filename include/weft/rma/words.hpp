@@ -12,7 +12,9 @@ namespace weft::inline WEFT_ABI::rma {
 /// A number of a process.
 using process = int;
 /// Words of 64 bits, each named by its process and its index there. All operations on words are atomic,
-/// sequentially consistent, and complete when they return; those that change a word return what it was.
+/// and complete when they return; those that change a word return what it was. All but `store` have one order
+/// that all processes agree on. A store may be seen late: it prepares a word that others find only through a
+/// later operation of its process that is no store, or hands something over to a process that waits for it.
 template <class W>
 concept remote_words = requires(W& w, process p, std::uint32_t index, std::uint64_t v) {
   { w.self() } -> std::convertible_to<process>;

@@ -15,10 +15,12 @@ namespace weft::inline WEFT_ABI::rma::detail {
 class patience {
  public:
   void wait() noexcept {
-    if (++turns_ < 64)
-      base::pause();
-    else
+    if (turns_ == 64) {  // who waits for hours stays here
       ::sched_yield();
+    } else {
+      ++turns_;
+      base::pause();
+    }
   }
 
  private:

@@ -22,19 +22,32 @@ namespace weft::inline WEFT_ABI::rma::detail {
 
 /// Each process has a thread that executes what messages ask for, so a target need not call MPI. The thread
 /// sleeps between messages, for 100 microseconds at most. Constructor and destructor are collective.
-/// *Throws*: weft::error if MPI was not started for several threads.
+/// *Throws*: weft::error if MPI was not started for several threads, or a process cannot start its thread.
 class message_memory final : public remote_memory {
  public:
   /// `own`: the memory of this process.
   message_memory(const mpi::communicator& group, std::byte* own) : group_(group.handle()), own_(own) {
     int threads = 0;
     mpi::detail::check(MPI_Query_thread(&threads), "MPI_Query_thread");
-    if (threads < MPI_THREAD_MULTIPLE)
+    if (group_.min(threads) < MPI_THREAD_MULTIPLE)
       throw error(
           "weft: the backend messages needs MPI_THREAD_MULTIPLE, which this MPI has not been started with");
-    server_ = std::thread([this] { serve_(); });
+    std::exception_ptr failure;
+    try {
+      server_ = std::thread([this] { serve_(); });
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    if (group_.max<int>(failure != nullptr) == 0) return;
+    stop_.store(true, std::memory_order_relaxed);  // only ends the thread, which is joined
+    if (server_.joinable()) server_.join();
+    if (failure != nullptr) std::rethrow_exception(failure);
+    throw error("weft: another process cannot start the thread that serves its memory");
   }
   ~message_memory() override {
+    // Also what a thread has begun and not finished: the buffers are its own, and live until then.
+    for (patience between; !all_done_(flying_); between.wait()) {
+    }
     // No process asks for anything after this, and all answers have been received.
     MPI_Barrier(group_.handle());
     stop_.store(true, std::memory_order_relaxed);
@@ -65,9 +78,18 @@ class message_memory final : public remote_memory {
            static_cast<const char*>(from) + at, n, nullptr, 0);
     });
   }
-  void finish(process) override {
-    const std::lock_guard hold(mutex_);
-    for (patience between; !flying_.empty(); between.wait()) finish_some_();
+  void finish(process target) override {
+    std::list<flight> mine;
+    {
+      const std::lock_guard hold(mutex_);
+      for (auto f = flying_.begin(); f != flying_.end();) {
+        const auto now = f++;
+        if (now->target == target && now->owner == std::this_thread::get_id())
+          mine.splice(mine.end(), flying_, now);
+      }
+    }
+    for (patience between; !all_done_(mine); between.wait()) {
+    }
   }
   std::uint64_t load(process target, std::size_t offset, number_type type) override {
     return answer_(target, {.what = job::load, .type = type, .offset = offset});
@@ -97,6 +119,8 @@ class message_memory final : public remote_memory {
   };
   /// A request whose answer is not there yet.
   struct flight {
+    process target = -1;
+    std::thread::id owner = std::this_thread::get_id();
     std::vector<char> message;
     std::uint64_t nothing = 0;
     MPI_Request sent = MPI_REQUEST_NULL, answered = MPI_REQUEST_NULL;
@@ -114,13 +138,16 @@ class message_memory final : public remote_memory {
 
   void ask_(process target, request r, const char* payload, std::size_t bytes, void* answer,
             std::size_t answer_bytes) {
+    std::list<flight> made(1);
     const std::lock_guard hold(mutex_);
-    start_(target, r, payload, bytes, answer, answer_bytes);
+    start_(made.front(), target, r, payload, bytes, answer, answer_bytes);
+    flying_.splice(flying_.end(), made);
   }
-  void start_(process target, request r, const char* payload, std::size_t bytes, void* answer,
+  /// *Requires*: the mutex is locked, so that of two requests with one tag the older one gets its answer
+  /// first.
+  void start_(flight& f, process target, request r, const char* payload, std::size_t bytes, void* answer,
               std::size_t answer_bytes) {
-    flying_.emplace_back();
-    flight& f = flying_.back();
+    f.target = target;
     next_tag_ = next_tag_ % tags + 1;
     r.reply = next_tag_;
     f.message.resize(sizeof r + bytes);
@@ -133,22 +160,28 @@ class message_memory final : public remote_memory {
                                  for_server, group_.handle(), &f.sent),
                        "MPI_Isend");
   }
-  /// *Requires*: the mutex is locked.
-  void finish_some_() {
-    for (auto f = flying_.begin(); f != flying_.end();) {
-      int sent = 0, answered = 0;
-      mpi::detail::check(MPI_Test(&f->sent, &sent, MPI_STATUS_IGNORE), "MPI_Test");
-      mpi::detail::check(MPI_Test(&f->answered, &answered, MPI_STATUS_IGNORE), "MPI_Test");
-      f = sent != 0 && answered != 0 ? flying_.erase(f) : std::next(f);
-    }
+  static bool done_(flight& f) {
+    int sent = 0, answered = 0;
+    mpi::detail::check(MPI_Test(&f.sent, &sent, MPI_STATUS_IGNORE), "MPI_Test");
+    mpi::detail::check(MPI_Test(&f.answered, &answered, MPI_STATUS_IGNORE), "MPI_Test");
+    return sent != 0 && answered != 0;
+  }
+  /// Removes those that are done. *Returns*: whether all are. *Requires*: no other thread uses the list.
+  static bool all_done_(std::list<flight>& of) {
+    std::erase_if(of, [](flight& f) { return done_(f); });
+    return of.empty();
   }
   /// The answer of 8 bytes to a request.
   std::uint64_t answer_(process target, const request& r) {
     if (target == group_.rank()) return execute_(r);
     std::uint64_t answer = 0;
-    const std::lock_guard hold(mutex_);
-    start_(target, r, nullptr, 0, &answer, sizeof answer);
-    for (patience between; !flying_.empty(); between.wait()) finish_some_();
+    flight f;
+    {
+      const std::lock_guard hold(mutex_);
+      start_(f, target, r, nullptr, 0, &answer, sizeof answer);
+    }
+    for (patience between; !done_(f); between.wait()) {
+    }
     return answer;
   }
 
@@ -182,7 +215,9 @@ class message_memory final : public remote_memory {
 
   /// Asks the scheduler for a short slice: a thread that wakes up with one need not wait until a thread that
   /// spins in MPI has used up its own. Kernels before Linux 6.12 do not know that, and change nothing.
+  /// Nor does this, where the program has chosen another policy for its threads.
   static void ask_for_short_slices_() noexcept {
+    if (::sched_getscheduler(0) != SCHED_OTHER) return;
     struct {
       std::uint32_t size = 48, policy = 0;
       std::uint64_t flags = 0;
@@ -245,8 +280,8 @@ class message_memory final : public remote_memory {
 
   mpi::communicator group_;
   std::byte* own_;
-  std::mutex mutex_;
-  std::list<flight> flying_;
+  std::mutex mutex_;          // of the two that follow
+  std::list<flight> flying_;  // begun, and not yet being finished
   int next_tag_ = 0;
   std::atomic<bool> stop_{false};
   std::thread server_;

@@ -4,22 +4,62 @@
 
 #include <weft/mpi/communicator.hpp>
 #include <weft/rma/detail/remote_memory.hpp>
+#include <weft/rma/window_options.hpp>
 
+#include <atomic>
 #include <chrono>
+#include <string>
 #include <thread>
 
 namespace weft::inline WEFT_ABI::rma::detail {
 
 /// What a probe has found.
 struct probe_result {
-  const char* wrong = nullptr;  ///< operations that have lost something, or null
-  bool one_sided = true;        ///< whether a target may stay outside MPI
+  std::string wrong;       ///< what forbids the operations; empty if nothing does
+  bool one_sided = false;  ///< whether a target may stay outside MPI
 };
 
-/// All processes work on one word of process 0 at once, with additions, with replacements by comparison, and
-/// with both and others; then the last process adds to it while process 0 sleeps. Collective. The word is
-/// zero before and after. *Throws*: mpi::error.
-inline probe_result probe(const memory_words& words, std::uint32_t index, const mpi::communicator& group) {
+/// How memory is reached that is not shared. *Throws*: weft::error if MPI's operations are demanded, and
+/// something forbids them.
+inline backend chosen(backend demanded, const probe_result& found) {
+  if (demanded == backend::mpi && !found.wrong.empty())
+    throw error("weft: the one-sided operations of this MPI cannot be used: " + found.wrong);
+  if (demanded != backend::between_nodes) return demanded;
+  return found.wrong.empty() && found.one_sided ? backend::mpi : backend::messages;
+}
+
+/// Whether the last process can finish an operation on process 0 while that stays outside MPI; no other
+/// thread of process 0 may call MPI meanwhile. Collective. `flag`: a word of this process; `operation` works
+/// on process 0 and returns what it has read last, of the word there. Process 0 sets the word before it
+/// enters MPI again: so only an operation that has read zero is sure to have ended before. One that comes too
+/// late may have had no processor, and is tried again, for longer. *Throws*: mpi::error.
+template <class Operation>
+bool found_one_sided(const mpi::communicator& group, std::uint64_t& flag, Operation&& operation) {
+  if (group.size() == 1) return true;
+  const std::atomic_ref<std::uint64_t> over(flag);
+  for (std::chrono::milliseconds time{5}; time.count() < 100; time *= 4) {
+    // Relaxed: the barriers of MPI come before the first operation, and after the last.
+    over.store(0, std::memory_order_relaxed);
+    group.barrier();
+    bool in_time = false;
+    if (group.rank() == 0) {
+      std::this_thread::sleep_for(time);
+      // Before all that this process does in MPI: its partner is what MPI does to answer the operation.
+      over.store(1, std::memory_order_seq_cst);
+    } else if (group.rank() == group.size() - 1) {
+      in_time = operation() == 0;
+    }
+    if (group.max<int>(in_time) != 0) return true;
+  }
+  return false;
+}
+
+/// All processes work on a word of process 0 at once, with additions, with replacements by comparison, and
+/// with both and others; then the last process adds to it while process 0 stays outside MPI. Collective.
+/// `first`: the first of two words, which are zero before; `flag`: the second one of this process.
+/// *Throws*: mpi::error.
+inline probe_result probe(const memory_words& words, std::uint32_t first, std::uint64_t& flag,
+                          const mpi::communicator& group) {
   constexpr std::uint64_t rounds = 20;
   const auto n = static_cast<std::uint64_t>(group.size());
   probe_result found;
@@ -27,34 +67,27 @@ inline probe_result probe(const memory_words& words, std::uint32_t index, const 
     group.barrier();
     for (std::uint64_t i = 0; i < rounds; ++i) operation();
     group.barrier();
-    const std::uint64_t is = words.load(0, index);
+    const std::uint64_t is = words.load(0, first);
     group.barrier();
-    if (group.rank() == 0) words.store(0, index, 0);
-    if (group.max<int>(is != expected) != 0 && found.wrong == nullptr) found.wrong = name;
+    if (group.rank() == 0) words.store(0, first, 0);
+    if (group.max<int>(is != expected) != 0 && found.wrong.empty())
+      found.wrong = std::string("MPI loses ") + name;
   };
-  contend("additions", rounds * n, [&] { words.fetch_add(0, index, 1); });
+  contend("additions", rounds * n, [&] { words.fetch_add(0, first, 1); });
   const auto increment = [&] {
-    for (std::uint64_t seen = words.load(0, index), was = 0;; seen = was)
-      if ((was = words.compare_exchange(0, index, seen, seen + 2)) == seen) return;
+    for (std::uint64_t seen = words.load(0, first), was = 0;; seen = was)
+      if ((was = words.compare_exchange(0, first, seen, seen + 2)) == seen) return;
   };
   contend("replacements by comparison", 2 * rounds * n, increment);
   contend("additions, replacements and bits", (4 * rounds * n) | 1, [&] {
-    words.fetch_add(0, index, 2);
-    words.fetch_or(0, index, 1);
+    words.fetch_add(0, first, 2);
+    words.fetch_or(0, first, 1);
     increment();
   });
-  using clock = std::chrono::steady_clock;
-  double seconds = 0;
-  group.barrier();
-  if (n > 1 && group.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(30));
-  if (n > 1 && group.rank() == group.size() - 1) {
-    const auto start = clock::now();
-    for (int i = 0; i < 8; ++i) words.fetch_add(0, index, 1);
-    seconds = std::chrono::duration<double>(clock::now() - start).count();
-  }
-  found.one_sided = group.max(seconds) < 0.015;
-  if (group.rank() == 0) words.store(0, index, 0);
-  group.barrier();
+  found.one_sided = found_one_sided(group, flag, [&] {
+    for (int i = 0; i < 8; ++i) words.fetch_add(0, first, 1);
+    return words.load(0, first + 1);
+  });
   return found;
 }
 
