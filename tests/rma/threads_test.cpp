@@ -195,8 +195,11 @@ std::uint64_t in_one_bucket(bool has_address, std::optional<weft::rma::lock_kind
       if (self == 0) {  // reads
         const table::guard hold(t, 0, 1, false);
         t.read(0, 1, nullptr, now);
+        if (now.state() == 0) {  // nobody has written yet
+          std::this_thread::yield();
+          continue;
+        }
         ++i;
-        if (now.state() == 0) continue;
         const value v = now.value();
         for (const std::uint64_t w : v) torn += w != v[0];
         torn += now.key() != 7, ++reads;
