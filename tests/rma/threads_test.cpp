@@ -235,7 +235,7 @@ std::uint64_t in_one_bucket(bool has_address, std::optional<weft::rma::lock_kind
 TEST_CASE("a bucket is read as a whole, or once more") {
   for (const bool has_address : {true, false}) {
     std::uint64_t retries = 0;
-    for (int part = 0; part < 100 && retries == 0; ++part) retries += in_one_bucket(has_address, {});
+    for (int part = 0; part < 5000 && retries == 0; ++part) retries += in_one_bucket(has_address, {});
     CHECK(retries > 0);
     in_one_bucket(has_address, {});
   }
