@@ -57,6 +57,7 @@ class Test:
             words = [w for w in words if not w.endswith(".o.d") and not w.startswith("tests/")] + ["-w"]
             if "-O1" not in words:
                 words.append("-O0")
+            words.append("-DWEFT_MUTANTS=1")  # a test may leave out what takes long, and kills nothing more
             if self.compiled:
                 words.append("-DWEFT_COMPILED=1")
             yield entry["file"], words, entry["directory"]

@@ -5,6 +5,7 @@
 #include <weft/rma.hpp>
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -69,10 +70,12 @@ void alone(const weft::mpi::communicator& world, rma::table_options options) {
     const auto k = static_cast<std::uint32_t>(random() % 200);
     const bool known = expected.contains(k);
     switch (random() % 4) {
-      case 0:
-        CHECK(table.insert(key(k), all(random())) != known);
-        expected[k] = table.find(key(k))->of[0];
+      case 0: {
+        const std::uint64_t value = random();
+        CHECK(table.insert(key(k), all(value)) != known);
+        expected[k] = value;
         break;
+      }
       case 1:
         CHECK(table.erase(key(k)) == known);
         expected.erase(k);
@@ -150,12 +153,16 @@ void full_and_cache(const weft::mpi::communicator& world, rma::backend backend) 
   CHECK(cache.size() <= 8 * n);
   CHECK(small.size() <= 8 * n);
   const std::uint64_t before = small.size();
-  CHECK(has(refusal([&] { small.rehash(1); }), n == 1 ? "full" : ""));
+  const std::string refused = refusal([&] { small.rehash(1); });
+  CHECK(has(refused, "weft: the hash table is full: process ") ||
+        (n > 1 && has(refused, "weft: rehashing has failed in process ")));
   CHECK(small.size() == before);
   small.rehash(100);
   CHECK(small.size() == before);
   CHECK(has(refusal([&] { rma::hash_table<int, int>(world, {.buckets_per_process = 0}); }),
             "at least one bucket"));
+  CHECK(has(refusal([&] { rma::hash_table<int, int>(world, {.buckets_per_process = SIZE_MAX / 2}); }),
+            "is larger than any memory"));
   world.barrier();
 }
 
@@ -194,6 +201,234 @@ void buffered(const weft::mpi::communicator& world, rma::table_options options) 
   table.rehash(3000);
   table.flush();
   CHECK(table.find(2'000'000 + me).value_or(record{{1}}).of[0] == 0);
+  world.barrier();
+}
+
+/// Gives all keys to process 0, and lets a test throw in the middle of something.
+struct hash_to_first {
+  std::uint64_t processes;
+  static inline int calls_left = -1;  // below 0: it does not throw
+  std::uint64_t operator()(std::uint64_t k) const {
+    if (calls_left >= 0 && calls_left-- == 0) throw std::runtime_error("no hash");
+    return k * processes;
+  }
+};
+/// What has been made is not made again, whatever stops a batch; and nobody waits for it.
+void interrupted_batches(const weft::mpi::communicator& world, rma::backend backend) {
+  const auto n = static_cast<std::uint64_t>(world.size());
+  using table_of_first = rma::hash_table<std::uint64_t, std::uint64_t, hash_to_first>;
+  {
+    table_of_first table(world, {.buckets_per_process = 4, .backend = backend}, {n});
+    if (world.rank() == 0) {
+      for (std::uint64_t k = 0; k < 4; ++k) table.insert(k, 0);
+      table.insert_buffered(2, 1);
+      table.insert_buffered(100, 7);  // there is no room
+      table.insert_buffered(3, 9);
+      table.insert_buffered(100, 8);
+      CHECK(has(refusal([&] { table.flush(); }), "the hash table is full: process 0"));
+      CHECK(table.find(2) == 1);
+    }
+    world.barrier();
+    if (world.rank() == world.size() - 1) table.insert(2, 5);
+    world.barrier();
+    table.rehash(16);
+    table.flush();
+    CHECK(table.size() == 5);
+    CHECK(table.find(2) == 5);
+    CHECK(table.find(3) == 9);
+    CHECK(table.find(100) == 8);
+    world.barrier();
+  }
+  table_of_first table(world, {.buckets_per_process = 64, .backend = backend}, {n});
+  if (world.rank() == 0) {
+    int stopped = 0;
+    for (int calls = 0; calls < 60; ++calls) {
+      for (std::uint64_t k = 0; k < 8; ++k) table.insert_buffered(k, static_cast<std::uint64_t>(calls));
+      hash_to_first::calls_left = calls;
+      stopped += refusal([&] { table.flush(); }) == "no hash";
+      hash_to_first::calls_left = -1;
+      for (std::uint64_t k = 0; k < 8; ++k) table.find(k);  // ends: no bucket is busy
+      table.flush();
+      for (std::uint64_t k = 0; k < 8; ++k) CHECK(table.find(k) == static_cast<std::uint64_t>(calls));
+    }
+    CHECK(stopped > 10);
+  }
+  world.barrier();
+}
+
+/// A function that update() calls may not use the table.
+void nested_updates(const weft::mpi::communicator& world, rma::table_options options) {
+  rma::hash_table<std::uint64_t, std::uint64_t> table(world, options);
+  const auto me = static_cast<std::uint64_t>(world.rank());
+  table.insert(me, 1);
+  const auto uses = [&](auto&& f) {
+    return has(refusal([&] { table.update(me, [&](std::uint64_t& v) { v = 2, f(); }); }),
+               "weft: the function that update() calls uses the hash table");
+  };
+  CHECK(uses([&] { table.find(me); }));
+  CHECK(uses([&] { table.update(me, [](std::uint64_t&) {}); }));
+  CHECK(uses([&] { table.insert_buffered(me + 100, 0); }));
+  CHECK(uses([&] { table.for_each_local([](std::uint64_t, std::uint64_t) {}); }));
+  CHECK(table.find(me) == 1);
+  CHECK(table.update(me, [](std::uint64_t& v) { ++v; }) && table.find(me) == 2);
+  world.barrier();
+}
+
+/// Ever new keys of which only a few are there at once: where the buckets of erased keys are free again, and
+/// where they are not.
+void churn(const weft::mpi::communicator& world, rma::backend backend) {
+  const auto me = static_cast<std::uint64_t>(world.rank()), n = static_cast<std::uint64_t>(world.size());
+  const auto goes = [&](rma::table_options options, std::uint64_t keys) {
+    options.buckets_per_process = 8;
+    options.backend = backend;
+    rma::hash_table<std::uint64_t, std::uint64_t> table(world, options);
+    std::string text = "fits";
+    for (std::uint64_t k = 0; k < keys && text == "fits"; ++k) {
+      try {
+        CHECK(table.insert(k * n + me, k));
+        CHECK(table.find(k * n + me) == k);
+        CHECK(table.erase(k * n + me));
+        CHECK(!table.find(k * n + me));
+      } catch (const weft::error& e) {
+        text = e.what();
+      }
+    }
+    CHECK(table.statistics().evicted == 0);
+    CHECK(table.size() == 0);
+    table.rehash(8);
+    CHECK(table.insert(me, 1));
+    world.barrier();
+    return text;
+  };
+  CHECK(goes({.lock = rma::lock_kind::gbh, .ranges = 1}, 50) == "fits");
+  CHECK(goes({.evict = true, .places = 8}, 50) == "fits");
+  CHECK(goes({.evict = true, .places = 4, .lock = rma::lock_kind::rma_rw}, 50) == "fits");
+  CHECK(has(goes({}, 50), "the hash table is full"));
+}
+
+/// No key is there twice, as far as this process has them.
+bool no_key_twice(const auto& table) {
+  std::map<std::uint64_t, int> times;
+  table.for_each_local([&times](std::uint64_t k, const record&) { ++times[k]; });
+  for (const auto& [k, t] : times)
+    if (t != 1) return false;
+  return true;
+}
+/// All processes insert, erase, change and search the same keys: how many there are at the end follows from
+/// what the calls have returned.
+void mixed(const weft::mpi::communicator& world, rma::table_options options, int rounds) {
+  constexpr std::uint64_t keys = 12;
+  options.buckets_per_process = 16;
+  rma::hash_table<std::uint64_t, record> table(world, options);
+  std::mt19937 random(17 + static_cast<unsigned>(world.rank()));
+  std::int64_t balance = 0;
+  bool whole = true;
+  for (int i = 0; i < rounds; ++i) {
+    const std::uint64_t k = random() % keys;
+    switch (random() % 4) {
+      case 0:
+        balance += table.insert(k, all(k));
+        break;
+      case 1:
+        balance -= table.erase(k);
+        break;
+      case 2:
+        table.update(k, [&](record& r) { whole &= r.whole(), r = all(r.of[0] + keys); });
+        break;
+      default:
+        if (const auto found = table.find(k)) whole &= found->whole() && found->of[0] % keys == k;
+    }
+  }
+  CHECK(whole);
+  CHECK(table.size() == static_cast<std::uint64_t>(world.sum(balance)));
+  CHECK(no_key_twice(table));
+  CHECK(table.statistics().inserted > 0);
+  world.barrier();
+}
+/// All processes insert into a cache that is too small: what is found is right, and each key is there once.
+void evictions(const weft::mpi::communicator& world, rma::table_options options, int rounds) {
+  options.buckets_per_process = 6;
+  options.evict = true;
+  options.places = 4;
+  rma::hash_table<std::uint64_t, record> table(world, options);
+  std::mt19937 random(3 + static_cast<unsigned>(world.rank()));
+  const auto keys = 10 * static_cast<std::uint64_t>(world.size());
+  std::uint64_t hits = 0;
+  for (int part = 0; part < 10; ++part) {
+    bool right = true;
+    for (int i = 0; i < rounds; ++i) {
+      const std::uint64_t k = random() % keys;
+      if (random() % 8 == 0) table.erase(k);
+      table.insert(k, all(k));
+      if (const auto found = table.find(random() % keys)) {
+        ++hits;
+        right &= found->whole() && found->of[0] < keys;
+      }
+    }
+    CHECK(right);
+    world.barrier();
+    CHECK(no_key_twice(table));
+    const std::uint64_t k = 1000 + static_cast<std::uint64_t>(world.rank());
+    table.insert(k, all(k));  // also when the others are silent
+    world.barrier();
+    table.erase(k);
+    CHECK(!table.find(k));
+    world.barrier();
+  }
+  CHECK(table.statistics().evicted > 0 && hits > 0);
+  world.barrier();
+}
+
+/// Reads that meet a write begin again: until that has happened, with a large value that all processes want.
+void torn_reads(const weft::mpi::communicator& world, rma::backend backend) {
+  using large = std::array<std::uint64_t, 500>;
+  rma::hash_table<std::uint64_t, large> table(world, {.buckets_per_process = 4, .backend = backend});
+  table.insert(1, large{});
+  std::uint64_t retried = 0;
+  bool whole = true;
+  for (int part = 0; part < 200 && retried == 0; ++part) {
+    world.barrier();
+    for (std::uint64_t i = 0; i < 500; ++i) {
+      if (world.rank() % 2 == 0) {
+        table.update(1, [](large& l) { l.fill(l[0] + 1); });
+      } else {
+        const large found = table.find(1).value_or(large{1});
+        for (const std::uint64_t v : found) whole &= v == found[0];
+      }
+    }
+    retried = world.sum(table.statistics().retried);
+  }
+  CHECK(whole);
+  CHECK(retried > 0);
+  world.barrier();
+}
+
+/// Hashes of a program: one for keys whose bytes differ though they are equal, and a bad one.
+struct hash_of_number {
+  std::uint64_t operator()(double d) const {
+    return rma::hash_bytes<std::uint64_t>{}(std::bit_cast<std::uint64_t>(d + 0.0));
+  }
+};
+struct bad_hash {
+  std::uint64_t operator()(std::uint64_t) const { return 7; }
+};
+void other_hashes(const weft::mpi::communicator& world, rma::backend backend) {
+  const auto me = static_cast<std::uint64_t>(world.rank()), n = static_cast<std::uint64_t>(world.size());
+  rma::hash_table<double, std::uint64_t, hash_of_number> numbers(world, {.backend = backend});
+  if (me == 0) {
+    CHECK(numbers.insert(0.0, 1));
+    CHECK(!numbers.insert(-0.0, 2));
+    CHECK(numbers.find(0.0) == 2);
+  }
+  rma::hash_table<std::uint64_t, std::uint64_t, bad_hash> row(
+      world, {.buckets_per_process = 100, .backend = backend});
+  for (std::uint64_t k = 0; k < 20; ++k) row.insert_buffered(k * n + me, k);
+  row.flush();
+  for (std::uint64_t k = 0; k < 20; ++k) CHECK(row.find(k * n + me) == k);
+  for (std::uint64_t k = 0; k < 20; k += 2) CHECK(row.erase(k * n + me));
+  CHECK(row.size() == 10 * n);
+  for (std::uint64_t k = 0; k < 20; ++k) CHECK(row.find(k * n + me).has_value() == (k % 2 == 1));
+  CHECK(world.max(row.statistics().probed) > 100);  // one after the other
   world.barrier();
 }
 
@@ -236,7 +471,34 @@ void files(const weft::mpi::communicator& world, const std::string& path) {
   CHECK(has(refusal([&] { table.load(path + "-missing"); }), "-missing"));
   CHECK(has(refusal([&] { table.save("/no/such/folder/table"); }), "table"));
   reads();
+  // Other numbers of processes: half of them read what all have written, and the reverse.
+  const bool in_half = world.rank() < (world.size() + 1) / 2;
+  MPI_Comm part = MPI_COMM_NULL;
+  MPI_Comm_split(world.handle(), in_half ? 0 : 1, world.rank(), &part);
+  if (in_half) {
+    const weft::mpi::communicator half(part);
+    CHECK(half.size() == (world.size() + 1) / 2);
+    rma::hash_table<std::uint64_t, record> again(half, {.buckets_per_process = 1000});
+    again.load(path);
+    CHECK(again.size() == 100 * n);
+    for (std::uint64_t k = 0; k < 100 * n; ++k) CHECK(again.find(k).value_or(record{}).of[12] == k / n);
+    half.barrier();
+    for (std::uint64_t k = me; k < 100 * n; k += static_cast<std::uint64_t>(half.size()))
+      if (k % 3 == 0) again.erase(k);
+    half.barrier();
+    again.save(path + "-half");
+  }
+  MPI_Comm_free(&part);
   world.barrier();
+  rma::hash_table<std::uint64_t, record> more(world, {.buckets_per_process = 300});
+  more.load(path + "-half");
+  for (std::uint64_t k = 0; k < 100 * n; ++k) {
+    const auto found = more.find(k);
+    CHECK(found.has_value() == (k % 3 != 0));
+    if (found) CHECK(found->whole() && found->of[0] == k / n);
+  }
+  world.barrier();
+  if (world.rank() == 0) std::remove((path + "-half").c_str());
   if (world.rank() == 0) std::remove((path + "-changed").c_str()), std::remove(path.c_str());
 }
 
@@ -256,7 +518,17 @@ int main(int argc, char** argv) {
       against_each_other(world, {.backend = backend, .lock = kind, .ranges = 2}, 60);
     alone(world, {.backend = backend, .lock = rma::lock_kind::rma_rw, .ranges = 3});
     buffered(world, {.backend = backend, .lock = rma::lock_kind::gbh_backoff, .ranges = 2});
+    interrupted_batches(world, backend);
+    nested_updates(world, {.backend = backend});
+    nested_updates(world, {.backend = backend, .lock = rma::lock_kind::mcs_writer_preference});
+    churn(world, backend);
+    mixed(world, {.backend = backend}, 1000);
+    mixed(world, {.backend = backend, .lock = rma::lock_kind::gbh_backoff, .ranges = 2}, 300);
+    evictions(world, {.backend = backend}, backend == rma::backend::shared ? 400 : 40);
+    evictions(world, {.backend = backend, .lock = rma::lock_kind::rma_rw, .ranges = 2}, 40);
+    other_hashes(world, backend);
   }
+  if (world.size() > 1) torn_reads(world, rma::backend::shared);
   alone(world, {.backend = rma::backend::messages});
   against_each_other(world, {.backend = rma::backend::messages}, 30);
   CHECK(has(refusal([&] { rma::hash_table<int, int>(world, {.ranges = 0}); }), "one to as many ranges"));

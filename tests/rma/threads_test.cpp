@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-// The locks between threads of one process, which stand for processes: the same steps on memory that they
-// share, so that the thread sanitizer sees whether a lock orders what it protects.
+// The locks, and the buckets of hash tables, between threads of one process, which stand for processes: the
+// same steps on memory that they share, so that the thread sanitizer sees whether a lock orders what it
+// protects.
 #include "support/catch.hpp"
 
 #include <weft/rma/detail/acquire.hpp>
+#include <weft/rma/detail/buckets.hpp>
 #include <weft/rma/detail/d_mcs_lock.hpp>
 #include <weft/rma/detail/gated_lock.hpp>
 #include <weft/rma/detail/gbh_lock.hpp>
@@ -11,7 +13,11 @@
 #include <weft/rma/detail/rma_rw_lock.hpp>
 #include <weft/rma/detail/shared_words.hpp>
 
+#include <array>
+#include <mutex>
 #include <random>
+#include <shared_mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -112,7 +118,129 @@ class group_of_threads {
   std::uint64_t sum_ = 0;
 };
 
+/// The memory of one process, for all threads. Without addresses, the words of a transfer come in any order,
+/// and each of them a while after the one before.
+class words_of_threads {
+ public:
+  struct common {
+    std::vector<std::uint64_t> words;
+    std::shared_mutex lock;
+  };
+  words_of_threads(common& all, bool has_address, unsigned seed)
+      : all_(&all), has_address_(has_address), random_(seed) {}
+  std::uint64_t* direct(weft::rma::process) const { return has_address_ ? all_->words.data() : nullptr; }
+  void get(weft::rma::process p, std::size_t at, std::span<std::uint64_t> to) const { start_get(p, at, to); }
+  void put(weft::rma::process, std::size_t at, std::uint64_t v) {
+    word_(at).store(v, std::memory_order_release);
+  }
+  std::uint64_t compare_exchange(weft::rma::process, std::size_t at, std::uint64_t expected,
+                                 std::uint64_t v) {
+    word_(at).compare_exchange_strong(expected, v, std::memory_order_acq_rel, std::memory_order_acquire);
+    return expected;
+  }
+  void start_get(weft::rma::process, std::size_t at, std::span<std::uint64_t> to) const {
+    if (locked_) return static_cast<void>(std::copy_n(all_->words.data() + at, to.size(), to.data()));
+    in_any_order_(to.size(), [&](std::size_t i) { to[i] = word_(at + i).load(std::memory_order_acquire); });
+  }
+  void start_put(weft::rma::process, std::size_t at, std::span<const std::uint64_t> from) {
+    if (locked_) return static_cast<void>(std::copy_n(from.data(), from.size(), all_->words.data() + at));
+    in_any_order_(from.size(),
+                  [&](std::size_t i) { word_(at + i).store(from[i], std::memory_order_release); });
+  }
+  void start_accumulate(weft::rma::process p, std::size_t at, std::span<const std::uint64_t> with,
+                        weft::rma::combine) {
+    put(p, at, with[0]);
+  }
+  void finish(weft::rma::process) const {}
+  void lock_exclusive(weft::rma::process, unsigned) { all_->lock.lock(), locked_ = true; }
+  void unlock_exclusive(weft::rma::process, unsigned) { locked_ = false, all_->lock.unlock(); }
+  void lock_shared(weft::rma::process, unsigned) { all_->lock.lock_shared(), locked_ = true; }
+  void unlock_shared(weft::rma::process, unsigned) { locked_ = false, all_->lock.unlock_shared(); }
+
+ private:
+  std::atomic_ref<std::uint64_t> word_(std::size_t at) const {
+    return std::atomic_ref<std::uint64_t>(all_->words[at]);
+  }
+  template <class F>
+  void in_any_order_(std::size_t n, F f) const {
+    const std::size_t first = random_() % n;
+    for (std::size_t i = 0; i < n; ++i) {
+      f((first + i) % n);
+      if (random_() % 64 == 0) std::this_thread::yield();
+    }
+  }
+  common* all_;
+  bool has_address_, locked_ = false;
+  mutable std::mt19937 random_;
+};
+
+/// Threads that change and read one bucket. *Returns*: how often a read has met a write.
+std::uint64_t in_one_bucket(bool has_address, std::optional<weft::rma::lock_kind> lock) {
+  using value = std::array<std::uint64_t, 40>;
+  using table = buckets<std::uint64_t, value, words_of_threads>;
+  constexpr int threads = 3;
+  constexpr std::uint64_t rounds = 1000;
+  words_of_threads::common all;
+  std::atomic<int> started{0};
+  std::atomic<std::uint64_t> retries{0}, torn{0}, reads{0};
+  all.words.resize(4 * table::image::words);
+  const auto work = [&](int self) {
+    table t(4, lock, 1, [&](std::size_t words) {
+      if (words != all.words.size()) std::abort();
+      return words_of_threads(all, has_address, static_cast<unsigned>(self));
+    });
+    typename table::image now;
+    for (++started; started < threads;) std::this_thread::yield();
+    for (std::uint64_t i = 0; i < rounds;) {
+      if (self == 0) {  // reads
+        const table::guard hold(t, 0, 1, false);
+        t.read(0, 1, nullptr, now);
+        if (now.state() == 0) {  // nobody has written yet
+          std::this_thread::yield();
+          continue;
+        }
+        ++i;
+        const value v = now.value();
+        for (const std::uint64_t w : v) torn += w != v[0];
+        torn += now.key() != 7, ++reads;
+      } else {  // adds one
+        const table::guard hold(t, 0, 1, true);
+        t.read(0, 1, nullptr, now);
+        const std::uint64_t state = now.state();
+        value v{};
+        if (state != 0) v = now.value();
+        if (!t.claim(0, 1, state)) continue;
+        for (std::uint64_t& w : v) ++w;
+        now.set(7, v);
+        now.of[0] = (state | bucket_state::live) + bucket_state::one;
+        t.publish(0, 1, now);
+        ++i;
+      }
+    }
+    retries += t.retries();
+  };
+  std::vector<std::thread> running;
+  for (int self = 0; self < threads; ++self) running.emplace_back(work, self);
+  for (std::thread& t : running) t.join();
+  CHECK(torn == 0);
+  CHECK(reads > 0);
+  typename table::image end;
+  std::copy_n(all.words.data() + table::image::words, end.of.size(), end.of.data());
+  CHECK(end.value()[39] == (threads - 1) * rounds);
+  return retries;
+}
+
 }  // namespace
+
+TEST_CASE("a bucket is read as a whole, or once more") {
+  for (const bool has_address : {true, false}) {
+    std::uint64_t retries = 0;
+    for (int part = 0; part < 5000 && retries == 0; ++part) retries += in_one_bucket(has_address, {});
+    CHECK(retries > 0);
+    in_one_bucket(has_address, {});
+  }
+  CHECK(in_one_bucket(false, weft::rma::lock_kind::gbh) == 0);
+}
 
 TEST_CASE("locks order what they protect") {
   for (const int group : {1, 2, 4}) {

@@ -2,8 +2,10 @@
 // A hash table spread over processes, read and written one-sidedly.
 #pragma once
 
-#include <weft/rma/detail/buckets.hpp>
+#include <weft/rma/detail/placement.hpp>
 #include <weft/rma/detail/table_file.hpp>
+#include <weft/rma/table_options.hpp>
+#include <weft/rma/window.hpp>
 
 #include <concepts>
 #include <exception>
@@ -36,42 +38,24 @@ struct hash_bytes {
   }
 };
 
-/// What a hash table is like; the same in all processes.
-struct table_options {
-  std::size_t buckets_per_process = std::size_t{1} << 16;  ///< at least 1
-  /// A cache: a new key replaces another one where all its places are taken. Otherwise that is an error.
-  bool evict = false;
-  unsigned places = 8;                        ///< of a key in a cache
-  rma::backend backend = backend::automatic;  ///< how buckets are reached
-  /// Locks for readers and writers, of any kind; without, searches take no lock and a change that of its
-  /// bucket. lock_kind::mpi makes it the table of Christgau and Schnor 2016.
-  std::optional<lock_kind> lock = std::nullopt;
-  unsigned ranges = 1;      ///< locks of each process; a key stays in the range of buckets where it belongs
-  unsigned buffered = 256;  ///< inserts for a process that insert_buffered() collects
-};
-
-/// What a process has done with a table.
-struct table_statistics {
-  std::uint64_t inserted = 0;  ///< keys that were new
-  std::uint64_t replaced = 0;  ///< values of keys that were there
-  std::uint64_t found = 0;     ///< searches with a result
-  std::uint64_t missed = 0;    ///< searches without one
-  std::uint64_t evicted = 0;   ///< keys that others have replaced
-  std::uint64_t probed = 0;    ///< buckets that were looked at
-  std::uint64_t retried = 0;   ///< reads that met a write
-};
-
 /// Keys and values of fixed size in the memory of all processes of a group. The place of a key follows from
 /// its hash; the process that owns the memory does nothing. Searches take no lock; a change keeps others from
-/// the bucket while it writes. Each operation on one key is atomic. A cache may hold several values of a key
-/// for a while if processes insert it at once. *Throws*: mpi::error; weft::error if a table that is no cache
-/// is full; std::system_error from save and load. *Thread safety*: one thread of each process at a time; any
-/// number of processes.
+/// the bucket while it writes. Each operation on one key is atomic. A cache may hold two values of a key
+/// while processes insert it at once: when these inserts have ended, it holds one. The bucket of an erased
+/// key is free for others in a table with locks and in a cache. Elsewhere it stays reserved for its key until
+/// rehash(): if two processes insert one key at once, both must come to the same bucket. So a table without
+/// locks is full when that many different keys have been in it. *Throws*: mpi::error; weft::error if a table
+/// that is no cache is full; std::system_error from save and load. *Thread safety*: one thread of each
+/// process at a time; any number of processes.
 template <class Key, class Value, class Hash = hash_bytes<Key>>
   requires std::equality_comparable<Key>
 class hash_table {
-  using table = detail::buckets<Key, Value>;
+  using memory = window<std::uint64_t>;
+  using table = detail::buckets<Key, Value, memory>;
   using image = typename table::image;
+  using places = detail::placement<table, Key>;
+  using choice = typename places::choice;
+  using home = detail::home;
 
  public:
   /// Collective.
@@ -81,8 +65,13 @@ class hash_table {
       throw error("weft: a hash table needs at least one bucket in each process, and one place for each key");
     if (options_.ranges == 0 || options_.ranges > options_.buckets_per_process || options_.buffered == 0)
       throw error("weft: a hash table has one to as many ranges as buckets, and buffers at least one insert");
-    table_ = std::make_unique<table>(group, options_.buckets_per_process, options_.backend, options_.lock,
-                                     options_.ranges);
+    table_ = std::make_unique<table>(options_.buckets_per_process, options_.lock, options_.ranges,
+                                     [&](std::size_t words) {
+                                       return memory(group, words,
+                                                     {.lock = options_.lock.value_or(lock_kind::d_mcs),
+                                                      .backend = options_.backend,
+                                                      .locks = options_.lock ? options_.ranges : 1});
+                                     });
     waiting_.resize(static_cast<std::size_t>(group.size()));
   }
   hash_table(const hash_table&) = delete;
@@ -108,7 +97,8 @@ class hash_table {
     batch.push_back({key, value});
     if (batch.size() >= options_.buffered) send_(home_(key).of);
   }
-  /// Makes what insert_buffered() has collected. If it throws, what it has not made stays collected.
+  /// Makes what insert_buffered() has collected. If it throws, what it has not made stays collected, in its
+  /// order, and nothing else.
   void flush() {
     for (process p = 0; p < group_().size(); ++p) send_(p);
   }
@@ -116,24 +106,32 @@ class hash_table {
   std::optional<Value> find(const Key& key) const {
     const home where = home_(key);
     const guard hold(*table_, where.of, where.first, false);
-    place at;
-    locate_(where, key, at);
-    if (at.bucket == none || at.held.state() == 0 || (at.held.state() & detail::bucket_state::live) == 0) {
+    image held;
+    if (places_of_(where, key).locate(held) == none) {
       ++statistics_.missed;
       return std::nullopt;
     }
     ++statistics_.found;
-    return at.held.value();
+    return held.value();
   }
-  /// Removes a key; its bucket stays reserved for it until rehash(). *Returns*: whether it was there.
+  /// Removes a key. *Returns*: whether it was there.
   bool erase(const Key& key) {
-    return change_(key, [](image& now, const Key&) { now.of[0] &= ~detail::bucket_state::live; });
+    const auto kill = [](image& now, const Key&) { now.of[0] &= ~detail::bucket_state::live; };
+    const bool was_there = change_(key, kill);
+    if (was_there && options_.evict && !table_->has_locks()) {
+      // Other processes that insert the key have not looked for copies yet: no more of them than places.
+      for (unsigned i = 1; i < options_.places && change_(key, kill);) ++i;
+    }
+    return was_there;
   }
   /// Calls `f(value)` with a reference to the value of a key; nobody else changes it meanwhile. What `f`
   /// throws leaves the value as it was. *Returns*: whether the key was there.
+  /// *Throws*: weft::error if `f` uses this table: with another process that does the same, both would wait
+  /// for ever.
   template <class F>
   bool update(const Key& key, F&& f) {
-    return change_(key, [&f](image& now, const Key& k) {
+    return change_(key, [this, &f](image& now, const Key& k) {
+      const in_use here(in_update_);
       Value v = now.value();
       f(v);
       now.set(k, v);
@@ -142,6 +140,7 @@ class hash_table {
   /// Calls `f(key, value)` for what lies in the memory of this process.
   template <class F>
   void for_each_local(F&& f) const {
+    check_use_();
     for (std::size_t b = 0; b < table_->each(); ++b) {
       const image i = [&] {
         const guard hold(*table_, group_().rank(), b, false);
@@ -215,76 +214,58 @@ class hash_table {
     return s;
   }
   /// How buckets are reached.
-  rma::backend backend() const noexcept { return table_->backend(); }
+  rma::backend backend() const noexcept { return table_->memory().backend(); }
 
  private:
-  static constexpr std::size_t none = SIZE_MAX;
+  static constexpr std::size_t none = places::none;
   using guard = typename table::guard;
-  /// Where a key belongs.
-  struct home {
-    process of;
-    std::size_t first, begin, count;  // its first bucket; those that it may come to
-  };
-  /// Where a key is, or where it may come to.
-  struct place {
-    std::size_t bucket;  // none: no place is free
-    image held;
+  /// While it exists, a function that update() has called is executed.
+  struct in_use {
+    explicit in_use(bool& flag) noexcept : flag_(flag) { flag_ = true; }
+    in_use(const in_use&) = delete;
+    in_use& operator=(const in_use&) = delete;
+    ~in_use() { flag_ = false; }
+    bool& flag_;
   };
   struct entry {
     Key key;
     Value value;
   };
 
-  const mpi::communicator& group_() const noexcept { return table_->group(); }
+  const mpi::communicator& group_() const noexcept { return table_->memory().group(); }
+  void check_use_() const {
+    if (in_update_) throw error("weft: the function that update() calls uses the hash table");
+  }
   home home_(const Key& key) const {
+    check_use_();
     const std::uint64_t h = hash_(key);
     const auto n = static_cast<std::uint64_t>(group_().size());
     const std::size_t first = h / n % table_->each();
     const auto [begin, count] = table_->range_of(first);
     return {static_cast<process>(h % n), first, begin, count};
   }
-  std::size_t places_(const home& where) const noexcept {
-    return options_.evict ? std::min<std::size_t>(options_.places, where.count) : where.count;
+  places places_of_(const home& where, const Key& key) const {
+    return places(*table_, where, options_, key, statistics_);
   }
-  static std::size_t bucket_(const home& where, std::size_t i) noexcept {
-    const std::size_t at = where.first + i;
-    return at < where.begin + where.count ? at : at - where.count;
-  }
-  void locate_(const home& where, const Key& key, place& at) const {
-    const std::size_t most = places_(where);
-    for (std::size_t i = 0; i < most; ++i) {
-      at.bucket = bucket_(where, i);
-      table_->read(where.of, at.bucket, &key, at.held);
-      ++statistics_.probed;
-      if (at.held.state() == 0 || at.held.is(key)) return;
-    }
-    at.bucket = none;
-  }
-  /// The new image of a bucket that holds `now`, which is claimed; counts what that is. *Returns*: whether
-  /// the key is new.
-  bool replace_(image& now, const Key& key, const Value& value) {
-    const std::uint64_t before = now.state();
-    const bool same = before != 0 && now.is(key);
-    const bool fresh = !same || (before & detail::bucket_state::live) == 0;
-    if (before != 0 && !same) ++statistics_.evicted;
+  /// The new image of a bucket that is claimed; counts what that is. *Returns*: whether the key is new.
+  bool replace_(image& now, const choice& to, const Key& key, const Value& value) {
+    const bool fresh = !to.same || !places::lives(to.state);
+    if (!to.same && places::lives(to.state)) ++statistics_.evicted;
     now.set(key, value);
-    now.of[0] = (before | detail::bucket_state::live) + detail::bucket_state::one;
+    now.of[0] = (to.state | detail::bucket_state::live) + detail::bucket_state::one;
     ++(fresh ? statistics_.inserted : statistics_.replaced);
     return fresh;
   }
   bool insert_(const home& where, const Key& key, const Value& value) {
-    for (place at;;) {
-      locate_(where, key, at);
-      if (at.bucket == none && !options_.evict)
+    for (image now;;) {
+      const choice to = places_of_(where, key).choose(now, turn_);
+      if (to.bucket == none)
         throw error("weft: the hash table is full: process " + std::to_string(where.of) +
                     " has no free bucket");
-      // In a cache, one of the places of the key, another one each time.
-      const std::size_t bucket = at.bucket == none ? bucket_(where, ++turn_ % places_(where)) : at.bucket;
-      image& now = at.held;
-      if (at.bucket == none) table_->read(where.of, bucket, &key, now);
-      if (!table_->claim(where.of, bucket, now.state())) continue;  // somebody else has changed it
-      const bool fresh = replace_(now, key, value);
-      table_->publish(where.of, bucket, now);
+      if (!table_->claim(where.of, to.bucket, to.state)) continue;  // somebody else has changed it
+      const bool fresh = replace_(now, to, key, value);
+      table_->publish(where.of, to.bucket, now);
+      if (to.other_copies) places_of_(where, key).keep_one();
       return fresh;
     }
   }
@@ -292,19 +273,19 @@ class hash_table {
   bool change_(const Key& key, F f) {
     const home where = home_(key);
     const guard hold(*table_, where.of, where.first, true);
-    for (place at;;) {
-      locate_(where, key, at);
-      if (at.bucket == none || (at.held.state() & detail::bucket_state::live) == 0) return false;
-      const std::uint64_t before = at.held.state();
-      if (!table_->claim(where.of, at.bucket, before)) continue;
+    for (image held;;) {
+      const std::size_t bucket = places_of_(where, key).locate(held);
+      if (bucket == none) return false;
+      const std::uint64_t before = held.state();
+      if (!table_->claim(where.of, bucket, before)) continue;
       try {
-        f(at.held, key);
+        f(held, key);
       } catch (...) {
-        table_->release(where.of, at.bucket, before);
+        table_->release(where.of, bucket, before);
         throw;
       }
-      at.held.of[0] += detail::bucket_state::one;
-      table_->publish(where.of, at.bucket, at.held);
+      held.of[0] += detail::bucket_state::one;
+      table_->publish(where.of, bucket, held);
       return true;
     }
   }
@@ -313,24 +294,26 @@ class hash_table {
   void send_(process p) {
     auto& batch = waiting_[static_cast<std::size_t>(p)];
     if (batch.empty()) return;
-    if (table_->has_locks()) sort_(batch);
-    std::size_t done = 0;
+    std::vector<bool> made(batch.size());
     try {
-      while (done < batch.size()) {
-        const home first = home_(batch[done].key);
-        std::size_t end = done + 1;
-        while (end < batch.size() && home_(batch[end].key).begin == first.begin) ++end;
+      if (table_->has_locks()) sort_(batch);
+      for (std::size_t begin = 0, end = 0; begin < batch.size(); begin = end) {
+        const home first = home_(batch[begin].key);
+        for (end = begin + 1; end < batch.size() && home_(batch[end].key).begin == first.begin;) ++end;
         const guard hold(*table_, p, first.first, true);
-        const std::span<const entry> some(batch.data() + done, end - done);
         if (table_->has_address(p))
-          for (const entry& e : some) table_->prefetch(p, home_(e.key).first);
-        for (const std::size_t i : table_->has_address(p) ? all_(some.size()) : insert_together_(p, some)) {
-          insert_(home_(some[i].key), some[i].key, some[i].value);
+          for (std::size_t i = begin; i < end; ++i) table_->prefetch(p, home_(batch[i].key).first);
+        else
+          insert_together_(p, batch, begin, end, made);
+        for (std::size_t i = begin; i < end; ++i) {
+          if (made[i]) continue;
+          insert_(home_(batch[i].key), batch[i].key, batch[i].value);
+          made[i] = true;
         }
-        done = end;
       }
     } catch (...) {
-      batch.erase(batch.begin(), batch.begin() + static_cast<std::ptrdiff_t>(done));
+      std::size_t i = 0;
+      std::erase_if(batch, [&](const entry&) { return made[i++]; });
       throw;
     }
     batch.clear();
@@ -345,36 +328,46 @@ class hash_table {
     for (const auto& [range, i] : order) sorted.push_back(batch[i]);
     batch.swap(sorted);
   }
-  static std::vector<std::size_t> all_(std::size_t n) {
-    std::vector<std::size_t> numbers(n);
-    for (std::size_t i = 0; i < n; ++i) numbers[i] = i;
-    return numbers;
-  }
-  /// Inserts what fits into its first bucket, with all transfers of one kind at once. *Returns*: the numbers
-  /// of the others, in their order.
-  std::vector<std::size_t> insert_together_(process p, std::span<const entry> some) {
-    std::vector<std::size_t> left, claimed;
-    std::vector<image> images(some.size());
+  /// Makes those inserts of a part of a batch that go to the first bucket of their keys, with all transfers
+  /// of one kind at once.
+  void insert_together_(process p, const std::vector<entry>& batch, std::size_t begin, std::size_t end,
+                        std::vector<bool>& made) {
+    struct transfer {
+      std::size_t number, bucket;
+    };
+    std::vector<transfer> all, claimed;
+    for (std::size_t i = begin; i < end; ++i) all.push_back({i, home_(batch[i].key).first});
+    std::vector<image> images(all.size());
     std::unordered_set<std::size_t> used;
-    for (std::size_t i = 0; i < some.size(); ++i) table_->start_read(p, home_(some[i].key).first, images[i]);
+    for (const transfer& t : all) table_->start_read(p, t.bucket, images[t.number - begin]);
     table_->finish(p);
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      image& now = images[i];
-      const std::size_t bucket = home_(some[i].key).first;
-      ++statistics_.probed;
-      if (!used.insert(bucket).second || !table_->is_consistent(now) ||
-          (now.state() != 0 && !now.is(some[i].key)) || !table_->claim(p, bucket, now.state())) {
-        left.push_back(i);
-        continue;
+    claimed.reserve(all.size());
+    std::exception_ptr failed;
+    try {
+      for (const transfer& t : all) {
+        image& now = images[t.number - begin];
+        const entry& e = batch[t.number];
+        ++statistics_.probed;
+        if (!used.insert(t.bucket).second || !table_->is_consistent(now)) continue;
+        const choice to{t.bucket, now.state(), now.state() != 0 && now.is(e.key)};
+        if (to.state != 0 && !(to.same && (places::lives(to.state) || places::reserves(*table_, options_))))
+          continue;
+        if (!table_->claim(p, t.bucket, to.state)) continue;
+        claimed.push_back(t);
+        replace_(now, to, e.key, e.value);
+        table_->start_publish(p, t.bucket, now);
       }
-      replace_(now, some[i].key, some[i].value);
-      table_->start_publish(p, bucket, now);
-      claimed.push_back(i);
+      table_->finish(p);
+      for (const transfer& t : claimed) table_->start_state(p, t.bucket, images[t.number - begin]);
+      table_->finish(p);
+    } catch (...) {
+      failed = std::current_exception();
     }
-    table_->finish(p);
-    for (const std::size_t i : claimed) table_->start_state(p, home_(some[i].key).first, images[i]);
-    table_->finish(p);
-    return left;
+    for (const transfer& t : claimed) {
+      if (failed) table_->publish(p, t.bucket, images[t.number - begin]);  // nobody else waits for ever
+      made[t.number] = true;
+    }
+    if (failed) std::rethrow_exception(failed);
   }
 
   table_options options_;
@@ -383,6 +376,7 @@ class hash_table {
   std::vector<std::vector<entry>> waiting_;  // for each process
   mutable table_statistics statistics_;
   std::size_t turn_ = 0;
+  bool in_update_ = false;
   int exceptions_ = std::uncaught_exceptions();
 };
 

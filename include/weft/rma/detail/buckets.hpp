@@ -2,14 +2,20 @@
 // Buckets of a hash table in the memory of other processes, written by one process at a time.
 #pragma once
 
+#include <weft/base/error.hpp>
+#include <weft/rma/combine.hpp>
 #include <weft/rma/detail/acquire.hpp>
-#include <weft/rma/window.hpp>
+#include <weft/rma/lock_kind.hpp>
+#include <weft/rma/words.hpp>
 
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
+#include <string>
 #include <utility>
 
 namespace weft::inline WEFT_ABI::rma::detail {
@@ -69,8 +75,9 @@ struct bucket_image {
 /// The buckets of all processes. Without locks, a reader reads the state, the rest, and the state again; a
 /// writer makes the bucket busy, writes the rest, and then the new state. With locks, the buckets of a
 /// process are divided into ranges, each with a lock that whoever reads or writes there holds; nothing else
-/// is needed.
-template <class Key, class Value>
+/// is needed. `Memory`: the words of all processes, as window<std::uint64_t>; tests have threads in the place
+/// of processes.
+template <class Key, class Value, class Memory>
 class buckets {
  public:
   using image = bucket_image<Key, Value>;
@@ -78,25 +85,21 @@ class buckets {
                     std::is_default_constructible_v<Key> && std::is_default_constructible_v<Value>,
                 "weft: keys and values of a hash table are trivially copyable");
 
-  /// `lock`: the kind of locks; without one, buckets are read without locks.
-  buckets(const mpi::communicator& group, std::size_t each, rma::backend b, std::optional<lock_kind> lock,
-          unsigned ranges)
-      : each_(each),
-        range_((each + ranges - 1) / ranges),
-        locks_(lock.has_value()),
-        window_(group, each * image::words,
-                {.lock = lock.value_or(lock_kind::d_mcs), .backend = b, .locks = locks_ ? ranges : 1}) {}
+  /// `lock`: the kind of locks; without one, buckets are read without locks. `memory(words)`: makes the
+  /// memory with so many words in each process. *Throws*: weft::error if a process cannot have that many.
+  template <class F>
+  buckets(std::size_t each, std::optional<lock_kind> lock, unsigned ranges, F&& memory)
+      : each_(each), range_((each + ranges - 1) / ranges), lock_(lock), memory_(memory(words_of_(each))) {}
 
   std::size_t each() const noexcept { return each_; }
-  const mpi::communicator& group() const noexcept { return window_.group(); }
-  rma::backend backend() const noexcept { return window_.backend(); }
+  const Memory& memory() const noexcept { return memory_; }
   std::uint64_t retries() const noexcept { return retries_; }
-  bool has_locks() const noexcept { return locks_; }
+  bool has_locks() const noexcept { return lock_.has_value(); }
 
   /// The buckets that a key may come to whose first one is `bucket`: from the beginning of a range on, so
   /// many.
   std::pair<std::size_t, std::size_t> range_of(std::size_t bucket) const noexcept {
-    if (!locks_) return {0, each_};
+    if (!has_locks()) return {0, each_};
     const std::size_t begin = bucket / range_ * range_;
     return {begin, std::min(range_, each_ - begin)};
   }
@@ -104,22 +107,22 @@ class buckets {
   class guard {
    public:
     guard(const buckets& of, process p, std::size_t bucket, bool writes)
-        : window_(of.locks_ ? &of.window_ : nullptr),
+        : memory_(of.has_locks() ? &of.memory_ : nullptr),
           target_(p),
           number_(static_cast<unsigned>(bucket / of.range_)),
-          exclusive_(writes || !has_shared(of.window_.lock())) {
-      if (window_ == nullptr) return;
-      exclusive_ ? window_->lock_exclusive(p, number_) : window_->lock_shared(p, number_);
+          exclusive_(writes || !has_shared(of.lock_.value_or(lock_kind::mpi))) {
+      if (memory_ == nullptr) return;
+      exclusive_ ? memory_->lock_exclusive(p, number_) : memory_->lock_shared(p, number_);
     }
     guard(const guard&) = delete;
     guard& operator=(const guard&) = delete;
     ~guard() {
-      if (window_ == nullptr) return;
-      exclusive_ ? window_->unlock_exclusive(target_, number_) : window_->unlock_shared(target_, number_);
+      if (memory_ == nullptr) return;
+      exclusive_ ? memory_->unlock_exclusive(target_, number_) : memory_->unlock_shared(target_, number_);
     }
 
    private:
-    window<std::uint64_t>* window_;
+    Memory* memory_;
     process target_;
     unsigned number_;
     bool exclusive_;
@@ -127,19 +130,19 @@ class buckets {
 
   /// A consistent image of a bucket; only the state and the key if it is not `wanted`.
   void read(process p, std::size_t bucket, const Key* wanted, image& i) const {
-    if (locks_) return window_.get(p, bucket * image::words, std::span<std::uint64_t>(i.of));
+    if (has_locks()) return memory_.get(p, bucket * image::words, std::span<std::uint64_t>(i.of));
     for (patience between; !try_read_(p, bucket, wanted, i); between.wait()) ++retries_;
   }
   /// Makes a bucket busy that has this state. *Returns*: whether it had.
   bool claim(process p, std::size_t bucket, std::uint64_t state) {
-    return locks_ ||
-           window_.compare_exchange(p, bucket * image::words, state, state | bucket_state::busy) == state;
+    return has_locks() ||
+           memory_.compare_exchange(p, bucket * image::words, state, state | bucket_state::busy) == state;
   }
   /// Writes a bucket that is busy, and ends that. The image has the new state.
   void publish(process p, std::size_t bucket, image& i) {
     const std::size_t at = bucket * image::words;
-    std::uint64_t* const first = window_.direct(p);
-    if (first != nullptr && !locks_) {
+    std::uint64_t* const first = memory_.direct(p);
+    if (first != nullptr && !has_locks()) {
       std::atomic_thread_fence(std::memory_order_release);  // nobody sees the rest before the state was busy
       for (std::size_t w = 1; w + 1 < image::words; ++w)
         word_(first + at + w).store(i.of[w], std::memory_order_relaxed);
@@ -147,60 +150,67 @@ class buckets {
       return;
     }
     start_publish(p, bucket, i);
-    window_.finish(p);
+    memory_.finish(p);
     start_state(p, bucket, i);
-    window_.finish(p);
+    memory_.finish(p);
   }
   /// Ends that a bucket is busy; nothing else has changed.
   void release(process p, std::size_t bucket, std::uint64_t state) {
-    if (locks_) return;
-    if (std::uint64_t* const first = window_.direct(p))
+    if (has_locks()) return;
+    if (std::uint64_t* const first = memory_.direct(p))
       word_(first + bucket * image::words).store(state, std::memory_order_release);
     else
-      window_.put(p, bucket * image::words, state);
+      memory_.put(p, bucket * image::words, state);
   }
 
   /// Whether the buckets of a process have an address here.
-  bool has_address(process p) const noexcept { return window_.direct(p) != nullptr; }
+  bool has_address(process p) const noexcept { return memory_.direct(p) != nullptr; }
   /// Brings a bucket into the cache, where it has an address.
   void prefetch(process p, std::size_t bucket) const noexcept {
-    __builtin_prefetch(window_.direct(p) + bucket * image::words);
+    __builtin_prefetch(memory_.direct(p) + bucket * image::words);
   }
   /// Many buckets of a process at once; each step is complete after finish(). First their images,
   void start_read(process p, std::size_t bucket, image& i) const {
-    window_.start_get(p, bucket * image::words, std::span<std::uint64_t>(i.of));
+    memory_.start_get(p, bucket * image::words, std::span<std::uint64_t>(i.of));
   }
   /// of which those are consistent;
   bool is_consistent(const image& i) const noexcept {
-    return locks_ || i.of[0] == 0 || ((i.of[0] & bucket_state::busy) == 0 && i.of.back() == i.checksum());
+    return has_locks() || i.of[0] == 0 ||
+           ((i.of[0] & bucket_state::busy) == 0 && i.of.back() == i.checksum());
   }
   /// then what buckets hold that are claimed,
   void start_publish(process p, std::size_t bucket, image& i) {
     i.of.back() = i.checksum();
     const auto words = std::span<const std::uint64_t>(i.of);
-    if (locks_)
-      window_.start_put(p, bucket * image::words, words);
+    if (has_locks())
+      memory_.start_put(p, bucket * image::words, words);
     else
-      window_.start_put(p, bucket * image::words + 1, words.subspan(1));
+      memory_.start_put(p, bucket * image::words + 1, words.subspan(1));
   }
   /// and their states.
   void start_state(process p, std::size_t bucket, const image& i) {
-    if (!locks_)
-      window_.start_accumulate(p, bucket * image::words, std::span<const std::uint64_t>(i.of).first(1),
+    if (!has_locks())
+      memory_.start_accumulate(p, bucket * image::words, std::span<const std::uint64_t>(i.of).first(1),
                                combine::replace);
   }
-  void finish(process p) const { window_.finish(p); }
+  void finish(process p) const { memory_.finish(p); }
 
  private:
+  static std::size_t words_of_(std::size_t each) {
+    if (each > PTRDIFF_MAX / sizeof(image))
+      throw error("weft: a hash table with " + std::to_string(each) + " buckets of " +
+                  std::to_string(sizeof(image)) + " bytes in each process is larger than any memory");
+    return each * image::words;
+  }
   static std::atomic_ref<std::uint64_t> word_(std::uint64_t* at) noexcept {
     return std::atomic_ref<std::uint64_t>(*at);
   }
 
   bool try_read_(process p, std::size_t bucket, const Key* wanted, image& i) const {
     const std::size_t at = bucket * image::words;
-    std::uint64_t* const first = window_.direct(p);
+    std::uint64_t* const first = memory_.direct(p);
     if (first == nullptr) {
-      window_.get(p, at, std::span<std::uint64_t>(i.of));
+      memory_.get(p, at, std::span<std::uint64_t>(i.of));
       return is_consistent(i);
     }
     constexpr std::size_t line = 64 / sizeof(std::uint64_t);
@@ -220,8 +230,8 @@ class buckets {
   }
 
   std::size_t each_, range_;
-  bool locks_;
-  mutable window<std::uint64_t> window_;
+  std::optional<lock_kind> lock_;
+  mutable Memory memory_;
   mutable std::uint64_t retries_ = 0;
 };
 

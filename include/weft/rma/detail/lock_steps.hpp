@@ -30,7 +30,7 @@ std::uint64_t token_of(const Steps& s) noexcept {
 template <class First, class Second>
 class in_order {
  public:
-  in_order(First first, Second second) noexcept : first_(first), second_(second) {}
+  in_order(First first, Second second) noexcept : second_(second), first_(first) {}
   template <remote_words W>
   progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
     if (in_second_ != 0) return second_.step(w);
@@ -42,8 +42,8 @@ class in_order {
   std::uint64_t token() const noexcept { return token_of(second_); }
 
  private:
+  Second second_;  // the larger one comes first: no padding, a search compares machines byte by byte
   First first_;
-  Second second_;
   std::int32_t in_second_ = 0;
 };
 
