@@ -108,7 +108,7 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
   report done;
   done.policy = options.policy;
   done.engine = grid.queue().engine_name();
-  grid.check_valid();
+  grid.begin_changes();
   if (sweeps == 0) return done;
 
   const std::optional<calibration> kept = calibrated(detail::directory_of(grid.file().path()));
