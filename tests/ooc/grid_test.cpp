@@ -5,15 +5,76 @@
 #include "support/scratch.hpp"
 
 #include <fcntl.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
+#include <filesystem>
 #include <set>
 
 namespace ooc = weft::ooc;
 using weft_test::value_at;
+
+namespace {
+
+enum class header_write { works, lost, unknown };  // unknown: it is done, and the device says that it failed
+std::atomic<header_write> header_writes{header_write::works};
+std::atomic<bool> header_written{false}, cannot_reserve{false}, refuses_direct_writes{false}, coarse{false};
+std::atomic<int> faults{0};
+
+}  // namespace
+
+// Instead of those of the C library, with its failures.
+extern "C" {
+ssize_t pwrite(int f, const void* from, size_t size, off_t offset) {
+  if (refuses_direct_writes && (::fcntl(f, F_GETFL) & O_DIRECT) != 0) {
+    faults += 1;
+    errno = EINVAL;
+    return -1;
+  }
+  if (offset < 8192 && size == 4096 && header_writes != header_write::works) {
+    header_written = true;
+    if (header_writes == header_write::lost) {
+      faults += 1;
+      errno = EIO;
+      return -1;
+    }
+  }
+  return ::syscall(SYS_pwrite64, f, from, size, offset);
+}
+int fdatasync(int f) {
+  if (header_written.exchange(false) && header_writes == header_write::unknown) {
+    faults += 1;
+    errno = EIO;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_fdatasync, f));
+}
+int fallocate(int f, int mode, off_t offset, off_t size) {
+  if (cannot_reserve) {
+    faults += 1;
+    errno = EOPNOTSUPP;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_fallocate, f, mode, offset, size));
+}
+int statx(int f, const char* path, int flags, unsigned mask, struct statx* found) noexcept {
+  const auto failed = static_cast<int>(::syscall(SYS_statx, f, path, flags, mask, found));
+#ifdef STATX_DIOALIGN
+  if (coarse && failed == 0 && (mask & STATX_DIOALIGN) != 0) {
+    faults += 1;
+    found->stx_mask |= STATX_DIOALIGN;
+    found->stx_dio_mem_align = 512;
+    found->stx_dio_offset_align = 8192;
+  }
+#endif
+  return failed;
+}
+}
 
 namespace {
 
@@ -68,7 +129,153 @@ TEST_CASE("a file that the file system does not take is a system error, and no g
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
   std::signal(SIGXFSZ, handler);
   CHECK(code == EFBIG);
-  CHECK_FALSE(refusal(in / "grid").empty());
+  CHECK_FALSE(std::filesystem::exists(in / "grid"));
+}
+
+TEST_CASE("a full device is a system error when a grid is created, and nothing is left behind") {
+  const weft_test::scratch in(weft_test::medium::memory);
+  if (::mount("weft", in.path().c_str(), "tmpfs", 0, "size=1m") != 0) {
+    WARN("a small file system cannot be mounted here: " << std::strerror(errno));
+    return;
+  }
+  int code = 0;
+  try {
+    const weft_test::grid g(in / "grid", {.rows = 300, .columns = 300});
+  } catch (const std::system_error& e) {
+    code = e.code().value();
+  }
+  const bool left = std::filesystem::exists(in / "grid");
+  CHECK(::umount(in.path().c_str()) == 0);
+  CHECK(code == ENOSPC);
+  CHECK_FALSE(left);
+}
+
+TEST_CASE("where room cannot be reserved, a grid is created all the same") {
+  const weft_test::scratch in;
+  weft::runtime rt({.workers = 2});
+  faults = 0;
+  cannot_reserve = true;
+  weft_test::grid g(in / "grid", {.rows = 20, .columns = 30});
+  cannot_reserve = false;
+  CHECK(faults > 0);
+  g.fill(rt, value_at);
+  CHECK(weft_test::holds(g, weft_test::plain_loops(20, 30, 0)));
+}
+
+TEST_CASE("files that cannot be written directly, or need a larger alignment, are buffered") {
+  const weft_test::scratch in;
+  weft::runtime rt({.workers = 2});
+  const weft_test::grid usual(in / "usual", {.rows = 20, .columns = 30});
+  for (std::atomic<bool>* const fault : {&refuses_direct_writes, &coarse}) {
+#ifndef STATX_DIOALIGN
+    if (fault == &coarse) continue;
+#endif
+    faults = 0;
+    *fault = true;
+    weft_test::grid g(in / "grid", {.rows = 20, .columns = 30, .overwrite = true});
+    CHECK_FALSE(g.direct());
+    g.fill(rt, value_at);
+    CHECK(weft_test::holds(g, weft_test::plain_loops(20, 30, 0)));
+    *fault = false;
+    CHECK((faults > 0 || !usual.direct()));
+  }
+}
+
+TEST_CASE("after a failed write of the header, no values that may count are overwritten") {
+  const weft_test::scratch in;
+  weft::runtime rt({.workers = 2});
+  for (const header_write failure : {header_write::lost, header_write::unknown}) {
+    INFO("kind of failure " << static_cast<int>(failure));
+    weft_test::grid g(in / "grid", {.rows = 16, .columns = 30, .overwrite = true});
+    g.fill(rt, value_at);
+    const std::string counts = weft_test::slurp(in / "grid").substr(4096, 4096);
+    ooc::memory_budget memory;
+    ooc::aligned_buffer tile(memory, g.geometry().values_bytes());
+    const auto pass = [&] {
+      g.begin_changes();
+      rt.run([&] { weft::fork({.event = true}, [&] { g.write_values(0, 1 - g.version(), tile.data()); }); });
+    };
+    rt.run([&] { weft::fork({.event = true}, [&] { g.read_values(0, 0, tile.data()); }); });
+    pass();
+    faults = 0;
+    header_writes = failure;
+    CHECK_THROWS_AS(g.commit(1, 1), std::system_error);
+    CHECK(g.version() == 0);
+    CHECK(g.sweeps() == 0);
+    CHECK_THROWS_AS(g.begin_changes(), std::system_error);  // the device still fails
+    header_writes = header_write::works;
+    CHECK(faults == 2);
+    CHECK(weft_test::slurp(in / "grid").substr(4096, 4096) == counts);
+    std::fill_n(tile.data(), tile.size(), std::byte{77});
+    pass();  // and here the process is killed
+    weft_test::grid again(in / "grid");
+    CHECK(weft_test::holds(again, weft_test::plain_loops(16, 30, 0)));
+    CHECK(again.sweeps() == 0);
+    g.commit(2, 1);
+    CHECK(weft_test::grid(in / "grid").sweeps() == 2);
+    // The same when it is filled again: it is not valid before that has ended.
+    header_writes = failure;
+    CHECK_THROWS_AS(g.fill(rt, value_at), std::system_error);
+    header_writes = header_write::works;
+    g.begin_fill(value_at);
+    CHECK(refusal(in / "grid").find("not filled to its end") != std::string::npos);
+    g.fill_tiles(rt, 0, 1, value_at);
+    header_writes = failure;
+    CHECK_THROWS_AS(g.end_fill(0), std::system_error);
+    header_writes = header_write::works;
+    g.begin_fill(value_at);
+    CHECK(refusal(in / "grid").find("not filled to its end") != std::string::npos);
+  }
+}
+
+TEST_CASE("an existing grid survives the refusal of its successor") {
+  const weft_test::scratch in;
+  weft::runtime rt({.workers = 2});
+  {
+    weft_test::grid g(in / "grid", {.rows = 20, .columns = 30});
+    g.fill(rt, value_at);
+  }
+  const std::string before = weft_test::slurp(in / "grid");
+  auto* const kept = std::exchange(ooc::uring_factory, nullptr);
+  CHECK_THROWS_AS(
+      weft_test::grid(in / "grid",
+                      {.rows = 2, .columns = 3, .overwrite = true, .io = {.engine = ooc::engine::io_uring}}),
+      weft::error);
+  ooc::uring_factory = kept;
+  const std::size_t many = std::size_t{1} << 40;
+  CHECK_THROWS_AS(weft_test::grid(in / "grid", {.rows = many, .columns = many, .overwrite = true}),
+                  weft::error);
+  CHECK(weft_test::slurp(in / "grid") == before);
+}
+
+TEST_CASE("both engines fill, convert and read grids") {
+  const weft_test::scratch in;
+  weft::runtime rt({.workers = 2});
+  for (const ooc::engine engine : {ooc::engine::threads, ooc::engine::io_uring}) {
+    if (engine == ooc::engine::io_uring &&
+        (ooc::uring_factory == nullptr || ooc::uring_factory(2) == nullptr)) {
+      WARN("io_uring is not available here: only the engine on threads is tested");
+      continue;
+    }
+    weft_test::grid from(in / "from", {.rows = 67,
+                                       .columns = 45,
+                                       .layout = ooc::layout::row_major,
+                                       .tile_rows = 16,
+                                       .overwrite = true,
+                                       .io = {.engine = engine}});
+    from.fill(rt, value_at);
+    weft_test::grid to(in / "to", {.rows = 67,
+                                   .columns = 45,
+                                   .layout = ooc::layout::optimized,
+                                   .tile_rows = 20,
+                                   .tile_columns = 7,
+                                   .overwrite = true,
+                                   .io = {.engine = engine}});
+    ooc::convert(rt, from, to);
+    CHECK(to.queue().engine_name() == std::string(engine == ooc::engine::threads ? "threads" : "io_uring"));
+    CHECK(weft_test::holds(to, weft_test::plain_loops(67, 45, 0)));
+    CHECK(to.queue().statistics().bytes_written > 0);
+  }
 }
 
 TEST_CASE("what was filled in is read again, in every layout, also through the page cache") {
@@ -178,6 +385,10 @@ TEST_CASE("files that are no grid, or another one, are refused with the reason")
   CHECK(refusal(path).find("coefficients per point 2, expected 5") != std::string::npos);
   weft_test::spill(path, with(offsetof(ooc::grid_header, layout), 77));
   CHECK(refusal(path).find("contradicts") != std::string::npos);
+  weft_test::spill(path, with(offsetof(ooc::grid_header, rows) + 7, 0x7f));  // its size overflows
+  CHECK(refusal(path).find("contradicts") != std::string::npos);
+  weft_test::spill(path, with(offsetof(ooc::grid_header, tile_rows) + 7, 0x7f));
+  CHECK(refusal(path).find("contradicts") != std::string::npos);
   weft_test::spill(path, with(offsetof(ooc::grid_header, state), 2));
   CHECK(refusal(path).find("sweeps with the policy overlay have not ended") != std::string::npos);
   weft_test::spill(path, good);
@@ -210,8 +421,24 @@ TEST_CASE("calibration measures the disk and keeps what it has found") {
   REQUIRE(kept.has_value());
   CHECK(kept->disk.size() == c.disk.size());
   CHECK(std::abs(kept->kernels.at("mean").chained / k.chained - 1) < 1e-4);
-  for (const char* const other : {"something else", "weft-calibration-1\ndisk direct reads 4096 1 0.1\n",
-                                  "weft-calibration-1\nkernel k 1\n"}) {
+  for (const bool direct : {true, false})
+    for (const unsigned depth : {1u, 2u, 4u, 8u})
+      for (const std::size_t size : {4096u, 65536u * 4})
+        for (const ooc::traffic kind : {ooc::traffic::reads, ooc::traffic::writes, ooc::traffic::mixed})
+          if (std::ranges::any_of(c.disk, [=](const auto& s) { return s.direct == direct; }))
+            CHECK(std::ranges::any_of(c.disk, [=](const auto& s) {
+              return s.direct == direct && s.depth == depth && s.size == size && s.kind == kind;
+            }));
+  for (const char* const name : {"", "two words", "two\nlines"})
+    CHECK_THROWS_AS((ooc::calibrate_kernel<double, 0>(directory, name, mean)), weft::error);
+  CHECK(ooc::calibrated(directory).has_value());
+  for (const char* const other :
+       {"something else",
+        "weft-calibration-1\ndisk direct reads 4096 1 .1\n"
+        "disk buffered writes 4096 1 .1\ndisk buffered mixed 4096 1 .1\n",
+        "weft-calibration-1\ndisk direct reads 4096 1 .1\n"
+        "disk direct writes 4096 2 .1\ndisk direct mixed 4096 1 .1\n",
+        "weft-calibration-1\ndisk direct reads 4096 1 0.1\n", "weft-calibration-1\nkernel k 1\n"}) {
     weft_test::spill(in / "weft-calibration", other);
     CHECK_FALSE(ooc::calibrated(directory).has_value());
   }

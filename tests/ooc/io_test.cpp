@@ -9,8 +9,47 @@
 
 #include <array>
 #include <string>
+#include <thread>
+
+#ifdef WEFT_LIBURING
+#include <liburing.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace ooc = weft::ooc;
+
+#ifdef WEFT_LIBURING
+namespace {
+
+std::atomic<bool> ring_refuses_transfers{false}, ring_takes_nothing{false};
+std::atomic<int> rings_restricted{0}, submissions_refused{0};
+
+}  // namespace
+
+// Instead of those of the library: rings of kernels and sandboxes that allow less.
+extern "C" {
+int io_uring_queue_init(unsigned entries, io_uring* ring, unsigned flags) noexcept {
+  io_uring_params parameters{};
+  parameters.flags = flags | (ring_refuses_transfers ? IORING_SETUP_R_DISABLED : 0);
+  if (const int failed = ::io_uring_queue_init_params(entries, ring, &parameters)) return failed;
+  if (!ring_refuses_transfers) return 0;
+  rings_restricted += 1;
+  io_uring_restriction only[2]{};
+  only[0].opcode = only[1].opcode = IORING_RESTRICTION_SQE_OP;
+  only[0].sqe_op = IORING_OP_NOP;
+  only[1].sqe_op = IORING_OP_POLL_ADD;
+  ::syscall(SYS_io_uring_register, ring->ring_fd, IORING_REGISTER_RESTRICTIONS, only, 2);
+  return static_cast<int>(
+      ::syscall(SYS_io_uring_register, ring->ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0));
+}
+int io_uring_submit(io_uring* ring) noexcept {
+  if (!ring_takes_nothing) return ::io_uring_submit_and_wait(ring, 0);
+  submissions_refused += 1;
+  return -EBADR;
+}
+}
+#endif
 
 namespace {
 
@@ -29,6 +68,8 @@ void on_each_engine(F f) {
   std::vector<ooc::engine> engines = {ooc::engine::threads};
   if (ooc::uring_factory != nullptr && ooc::uring_factory(2) != nullptr)
     engines.push_back(ooc::engine::io_uring);
+  else
+    WARN("io_uring is not available here: only the engine on threads is tested");
   for (const ooc::engine e : engines) f(ooc::io_options{.engine = e, .in_flight = 3});
 }
 
@@ -118,6 +159,216 @@ TEST_CASE("overlapping transfers take place in the order of submission") {
   CHECK(faults.refused > 0);
   CHECK(faults.delayed > 0);
 }
+
+TEST_CASE("transfers that overlap in part, through several descriptors and from several tasks, are ordered") {
+  const weft_test::scratch in;
+  weft_test::fault_counters faults;
+  ooc::memory_budget memory;
+  constexpr std::size_t tasks = 4, steps = 80, region = 8;  // pages
+  const weft::io::file files[] = {fresh(in / "overlap"), weft::io::file::open_write(in / "overlap")};
+  REQUIRE(::ftruncate(files[0].descriptor(), tasks * region * page) == 0);
+  struct step {
+    bool write;
+    std::size_t first, pages, descriptor;
+    ooc::aligned_buffer memory;
+    std::vector<char> expected;  // of each page that is read
+  };
+  std::vector<std::vector<step>> all(tasks);
+  weft_test::random number(11);
+  for (std::vector<step>& of : all) {
+    std::array<char, region> holds{};
+    for (std::size_t i = 0; i < steps; ++i) {
+      step s{number.one_in(2), number.below(region), 0, number.below(2), {}, {}};
+      s.pages = 1 + number.below(std::min<std::size_t>(region - s.first, 4));
+      s.memory = ooc::aligned_buffer(memory, s.pages * page);
+      if (s.write) {
+        fill(s.memory, static_cast<char>(i + 1));
+        std::fill_n(holds.begin() + static_cast<std::ptrdiff_t>(s.first), s.pages, static_cast<char>(i + 1));
+      } else {
+        const auto from = holds.begin() + static_cast<std::ptrdiff_t>(s.first);
+        s.expected.assign(from, from + static_cast<std::ptrdiff_t>(s.pages));
+      }
+      of.push_back(std::move(s));
+    }
+  }
+  ooc::io_queue queue(std::make_unique<weft_test::faulty_engine>(5, faults), 8);
+  weft::runtime rt({.workers = 4});
+  rt.run([&] {
+    for (std::size_t t = 0; t < tasks; ++t)
+      weft::fork({.name = "submit", .event = true}, [&, t] {
+        for (step& s : all[t]) {
+          const std::uint64_t at = (t * region + s.first) * page;
+          if (s.write)
+            queue.write(files[s.descriptor], at, s.memory.data(), s.memory.size(), weft::this_task::hold());
+          else
+            queue.read(files[s.descriptor], at, s.memory.data(), s.memory.size(), weft::this_task::hold());
+        }
+      });
+  });
+  int wrong = 0;
+  for (const std::vector<step>& of : all)
+    for (const step& s : of)
+      for (std::size_t i = 0; i < s.expected.size(); ++i)
+        for (std::size_t b = 0; b < page; ++b)
+          wrong += static_cast<char>(s.memory.data()[i * page + b]) != s.expected[i];
+  CHECK(wrong == 0);
+  CHECK(queue.statistics().waited > 0);
+  CHECK(faults.shortened > 0);
+  CHECK(faults.delayed > 0);
+  CHECK(faults.reordered > 0);
+}
+
+namespace {
+
+/// One thread asks for the result of each transfer: a number of bytes, or a negative errno value.
+class scripted_engine final : public ooc::io_engine {
+ public:
+  scripted_engine(std::function<bool()> takes, std::function<long(const ooc::transfer&)> result)
+      : takes_(std::move(takes)), result_(std::move(result)), thread_([this] { work_(); }) {}
+  ~scripted_engine() override {
+    {
+      const std::lock_guard hold(mutex_);
+      over_ = true;
+    }
+    more_.notify_all();
+    thread_.join();
+  }
+  const char* name() const noexcept override { return "scripted"; }
+  bool start(ooc::transfer& t) noexcept override {
+    if (!takes_()) return false;
+    const std::lock_guard hold(mutex_);
+    waiting_.push_back(&t);
+    more_.notify_one();
+    return true;
+  }
+
+ private:
+  void work_() {
+    std::unique_lock hold(mutex_);
+    for (;;) {
+      more_.wait(hold, [this] { return over_ || !waiting_.empty(); });
+      if (waiting_.empty()) return;
+      ooc::transfer& t = *waiting_.front();
+      waiting_.pop_front();
+      hold.unlock();
+      t.ended(t, result_(t));
+      hold.lock();
+    }
+  }
+  std::function<bool()> takes_;
+  std::function<long(const ooc::transfer&)> result_;
+  std::mutex mutex_;
+  std::condition_variable more_;
+  std::deque<ooc::transfer*> waiting_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+TEST_CASE("an engine that takes nothing more does not make the stack deep") {
+  const weft_test::scratch in;
+  weft::io::file f = fresh(in / "bytes");
+  f.resize(page);
+  constexpr std::uint64_t transfers = 200'000;
+  std::atomic<bool> all_wait{false};
+  std::atomic<int> started{0};
+  char byte = 1;
+  ooc::io_queue queue(std::make_unique<scripted_engine>([&] { return started++ == 0; },
+                                                        [&](const ooc::transfer&) {
+                                                          while (!all_wait) std::this_thread::yield();
+                                                          return 1L;
+                                                        }),
+                      1);
+  weft::runtime rt({.workers = 2});
+  rt.run([&] {
+    weft::fork({.event = true}, [&] {
+      for (std::uint64_t i = 0; i < transfers; ++i) queue.read(f, 0, &byte, 1, weft::this_task::hold());
+      all_wait = true;
+    });
+  });
+  CHECK(queue.statistics().transfers == transfers);
+  CHECK(started == static_cast<int>(transfers));
+}
+
+TEST_CASE("a transfer that the kernel refuses for a moment does not hold up others") {
+  const weft_test::scratch in;
+  weft::io::file f = fresh(in / "bytes");
+  f.resize(2 * page);
+  std::atomic<int> refused{0};
+  bool other_ended = false;  // of the thread of the engine
+  char bytes[2] = {1, 1};
+  ooc::io_queue queue(std::make_unique<scripted_engine>([] { return true; },
+                                                        [&](const ooc::transfer& t) -> long {
+                                                          if (t.offset != 0) {
+                                                            other_ended = true;
+                                                          } else if (!other_ended) {
+                                                            refused += 1;
+                                                            return -EAGAIN;
+                                                          }
+                                                          *t.memory = other_ended ? 7 : 3;
+                                                          return 1;
+                                                        }),
+                      2);
+  weft::runtime rt({.workers = 2});
+  rt.run([&] {
+    weft::fork({.event = true}, [&] {
+      queue.read(f, 0, &bytes[0], 1, weft::this_task::hold());
+      while (refused == 0) std::this_thread::yield();
+      queue.read(f, page, &bytes[1], 1, weft::this_task::hold());
+    });
+  });
+  CHECK(bytes[0] == 7);  // by the engine, after the other one
+  CHECK(queue.statistics().repeated == 1);
+  CHECK(refused > 0);
+}
+
+#ifdef WEFT_LIBURING
+TEST_CASE("a ring that refuses transfers is none") {
+  if (ooc::uring_factory(2) == nullptr) {
+    WARN("io_uring is not available here");
+    return;
+  }
+  ring_refuses_transfers = true;
+  CHECK_THROWS_AS(ooc::io_queue({.engine = ooc::engine::io_uring}), weft::error);
+  CHECK(std::string(ooc::io_queue().engine_name()) == "threads");
+  ring_refuses_transfers = false;
+  CHECK(rings_restricted > 0);
+}
+
+TEST_CASE("transfers that a ring does not take are done without it") {
+  if (ooc::uring_factory(2) == nullptr) {
+    WARN("io_uring is not available here");
+    return;
+  }
+  const weft_test::scratch in;
+  const weft::io::file f = fresh(in / "blocks");
+  ooc::memory_budget memory;
+  ooc::aligned_buffer out(memory, page), back(memory, page);
+  fill(out, 'x');
+  struct reset {
+    ~reset() { ring_takes_nothing = false; }
+  } const at_end;
+  ooc::io_queue queue({.engine = ooc::engine::io_uring, .in_flight = 2});
+  weft::runtime rt({.workers = 2});
+  for (const bool refused : {true, false}) {  // and taken again afterwards
+    ring_takes_nothing = refused;
+    rt.run([&] {
+      weft::fork({.event = true}, [&] {
+        for (std::size_t i = 0; i < 10; ++i) {
+          queue.write(f, i * page, out.data(), page, weft::this_task::hold());
+          queue.read(f, i * page, back.data(), page, weft::this_task::hold());
+        }
+      });
+    });
+    CHECK(holds(back, 'x'));
+    fill(back, 'y');
+  }
+  CHECK(submissions_refused > 0);
+  CHECK(queue.statistics().bytes_read == 20 * page);
+  ring_takes_nothing = true;
+}  // the queue ends all the same
+#endif
 
 TEST_CASE("a failure names operation, path and offset, and the first in reference order leaves run") {
   const weft_test::scratch in;

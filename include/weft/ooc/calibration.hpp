@@ -21,7 +21,7 @@ struct calibration {
   std::map<std::string, kernel_speed> kernels;  ///< by the names that calibrate_kernel() was given
 
   /// The speed of the disk with about so many transfers at once; buffered if it was not measured directly.
-  /// *Requires*: `disk` is not empty.
+  /// *Requires*: `disk` is not empty, and has all kinds of traffic for each mode and depth.
   disk_speed speed(bool direct, unsigned depth) const {
     std::vector<disk_sample> mode, found;
     for (const bool wanted : {direct, !direct})
@@ -69,7 +69,7 @@ inline std::optional<calibration> calibrated(const std::string& directory) {
   std::string word;
   if (!(from >> word) || word != "weft-calibration-1") return std::nullopt;
   calibration c;
-  int kinds = 0;  // of traffic that were found
+  std::map<std::pair<bool, unsigned>, int> kinds;  // of traffic that were found, by mode and depth
   while (from >> word) {
     if (word == "disk") {
       disk_sample s{};
@@ -77,10 +77,12 @@ inline std::optional<calibration> calibrated(const std::string& directory) {
       from >> mode >> kind >> s.size >> s.depth >> s.seconds;
       const auto* const end = std::end(detail::traffic_names);
       const auto* const found = std::find(std::begin(detail::traffic_names), end, kind);
-      if (!from || found == end || s.size == 0 || s.depth == 0 || !(s.seconds > 0)) return std::nullopt;
+      if (!from || found == end || (mode != "direct" && mode != "buffered") || s.size == 0 || s.depth == 0 ||
+          !(s.seconds > 0))
+        return std::nullopt;
       s.direct = mode == "direct";
       s.kind = static_cast<traffic>(found - std::begin(detail::traffic_names));
-      kinds |= 1 << static_cast<int>(s.kind);
+      kinds[{s.direct, s.depth}] |= 1 << static_cast<int>(s.kind);
       c.disk.push_back(s);
     } else if (word == "kernel") {
       kernel_speed s;
@@ -90,7 +92,8 @@ inline std::optional<calibration> calibrated(const std::string& directory) {
       return std::nullopt;
     }
   }
-  if (kinds != 7) return std::nullopt;
+  const bool all = std::all_of(kinds.begin(), kinds.end(), [](const auto& k) { return k.second == 7; });
+  if (kinds.empty() || !all) return std::nullopt;
   return c;
 }
 
@@ -137,10 +140,12 @@ inline calibration calibrate(const std::string& directory, std::size_t bytes = s
 
 /// Measures a kernel for grids of type T with so many coefficients, and keeps the result under this name, a
 /// word, in the calibration file of the directory, where sweep() finds it (sweep_options::kernel).
-/// *Requires*: calibrate() has measured the disk there. *Throws*: weft::error if it has not;
-/// std::system_error.
+/// *Requires*: calibrate() has measured the disk there. *Throws*: weft::error if it has not, or if the name
+/// is empty or contains a blank; std::system_error.
 template <class T, std::size_t Fields, class Kernel>
 kernel_speed calibrate_kernel(const std::string& directory, const std::string& name, const Kernel& kernel) {
+  if (name.empty() || std::any_of(name.begin(), name.end(), [](unsigned char c) { return c <= ' '; }))
+    throw error("weft: the name of a kernel in a calibration is a word without blanks, not '" + name + "'");
   std::optional<calibration> c = calibrated(directory);
   if (!c) throw error("weft: '" + detail::calibration_path(directory) + "' does not hold a calibration");
   const kernel_speed s = detail::measure_kernel<T, Fields>(kernel);

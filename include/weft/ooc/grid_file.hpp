@@ -43,27 +43,11 @@ class grid_file {
   /// Coefficients per point.
   static constexpr std::size_t fields = Fields;
 
-  /// Creates a file; it is valid when fill() has returned.
+  /// Creates a file, with room on the device for all of it where the file system can reserve that; it is
+  /// valid when fill() has returned. *Throws*: as the class; before an existing file is emptied if the
+  /// options are wrong, and after any other failure there is no file.
   grid_file(const std::string& path, const grid_options& options)
-      : geometry_(checked_(options)),
-        file_(io::file::create(path, options.overwrite), options.direct),
-        queue_(std::make_unique<io_queue>(options.io)) {
-    const file_extent edge = geometry_.boundary();
-    boundary_ = aligned_buffer(memory_, edge.size);
-    page_ = aligned_buffer(memory_, file_alignment);
-    file_.get().resize(geometry_.file_bytes());
-    std::copy_n(detail::grid_magic, sizeof header_.magic, header_.magic);
-    header_.format = 1;
-    header_.element = sizeof(T);
-    header_.layout = static_cast<std::uint32_t>(geometry_.layout);
-    header_.rows = geometry_.rows;
-    header_.columns = geometry_.columns;
-    header_.fields = Fields;
-    header_.border = static_cast<std::uint32_t>(geometry_.border);
-    header_.tile_rows = geometry_.tile_rows;
-    header_.tile_columns = geometry_.tile_columns;
-    detail::write_header(file_.get(), header_, page_.data());
-  }
+      : grid_file(path, options, checked_(options), std::make_unique<io_queue>(options.io)) {}
   /// Opens an existing file. `direct`, `io`: as in grid_options.
   explicit grid_file(const std::string& path, bool direct = true, const io_options& io = {})
       : file_(io::file::open_write(path), direct), queue_(std::make_unique<io_queue>(io)) {
@@ -120,7 +104,9 @@ class grid_file {
   /// sweeps that the values have seen. Until then the file is not valid.
   template <class F>
   void begin_fill(const F& f) {
-    if (header_.state != 0) set_state_(detail::grid_state::empty);
+    cache_ = {};
+    if (header_.state != 0 || unsettled_)
+      set_header_(detail::grid_state::empty, header_.version, header_.sweeps);
     fill_boundary_(f);
   }
   /// The tiles from `first` to before `end`.
@@ -151,9 +137,7 @@ class grid_file {
   /// All tiles have been filled.
   void end_fill(std::uint64_t sweeps) {
     file_.get().sync_data();
-    header_.sweeps = sweeps;
-    header_.version = 0;
-    set_state_(detail::grid_state::filled);
+    set_header_(detail::grid_state::filled, 0, sweeps);
   }
 
   /// Reads one row, with its boundary values: columns() + 2 * border() elements.
@@ -255,15 +239,22 @@ class grid_file {
   }
   /// The version `valid` of the values, which has been written completely, becomes the valid one, after so
   /// many more sweeps.
-  /// *Effects*: on the device when this returns; a process that ends before leaves the old one valid.
+  /// *Effects*: on the device when this returns; a process that ends before leaves the old one valid. After a
+  /// failure the object keeps to the old one, and begin_changes() makes sure that the file does.
   void commit(std::uint64_t more_sweeps, unsigned valid) {
     file_.get().sync_data();
-    header_.version = valid;
-    header_.sweeps += more_sweeps;
-    set_state_(detail::grid_state::filled);
+    set_header_(detail::grid_state::filled, valid, header_.sweeps + more_sweeps);
   }
   /// Both versions will be overwritten: until commit() the file is not valid.
-  void invalidate() { set_state_(detail::grid_state::changing); }
+  void invalidate() { set_header_(detail::grid_state::changing, header_.version, header_.sweeps); }
+  /// Sweeps begin: they may overwrite the version that is not valid. *Effects*: gives back the memory that
+  /// read_row() keeps. *Throws*: as check_valid(), and std::system_error; then nothing may be overwritten.
+  void begin_changes() {
+    check_valid();
+    cache_ = {};
+    cached_ = no_row;
+    if (unsettled_) set_header_(detail::grid_state::filled, header_.version, header_.sweeps);
+  }
   /// *Throws*: weft::error if the values are not those of a finished pass.
   void check_valid() const {
     if (header_.state == static_cast<std::uint32_t>(detail::grid_state::filled)) return;
@@ -277,10 +268,60 @@ class grid_file {
   };
   static constexpr std::size_t no_row = SIZE_MAX;
 
-  void set_state_(detail::grid_state s) {
-    header_.state = static_cast<std::uint32_t>(s);
-    header_.generation += 1;
-    detail::write_header(file_.get(), header_, page_.data());
+  grid_file(const std::string& path, const grid_options& options, const grid_geometry& g,
+            std::unique_ptr<io_queue> queue)
+      : geometry_(g),
+        boundary_(memory_, g.boundary().size),
+        page_(memory_, file_alignment),
+        file_(created_(path, options, g.file_bytes())),
+        queue_(std::move(queue)) {
+    std::copy_n(detail::grid_magic, sizeof header_.magic, header_.magic);
+    header_.format = 1;
+    header_.element = sizeof(T);
+    header_.layout = static_cast<std::uint32_t>(geometry_.layout);
+    header_.rows = geometry_.rows;
+    header_.columns = geometry_.columns;
+    header_.fields = Fields;
+    header_.border = static_cast<std::uint32_t>(geometry_.border);
+    header_.tile_rows = geometry_.tile_rows;
+    header_.tile_columns = geometry_.tile_columns;
+    or_remove_(path, [this] { detail::write_header(file_.get(), header_, page_.data()); });
+  }
+  static detail::direct_file created_(const std::string& path, const grid_options& options,
+                                      std::uint64_t bytes) {
+    io::file f = io::file::create(path, options.overwrite);
+    return or_remove_(path, [&] {
+      detail::direct_file made(std::move(f), options.direct);
+      // Else a full device shows in the middle of sweeps, and in mapped memory as SIGBUS.
+      static_cast<void>(made.get().allocate(0, bytes));  // what cannot be reserved is left as a hole
+      made.get().resize(bytes);
+      return made;
+    });
+  }
+  /// Calls f; after a failure the new file is not left behind. (Never a device: its name would be lost.)
+  template <class F>
+  static auto or_remove_(const std::string& path, const F& f) {
+    try {
+      return f();
+    } catch (...) {
+      struct stat found;
+      if (::lstat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode)) ::unlink(path.c_str());
+      throw;
+    }
+  }
+  /// The next header. Its page is the one that does not count now. If the write fails, nobody knows which of
+  /// both counts from now on: the values of both are good, and stay so until another attempt at the same page
+  /// has succeeded.
+  void set_header_(detail::grid_state s, unsigned version, std::uint64_t sweeps) {
+    grid_header next = header_;
+    next.state = static_cast<std::uint32_t>(s);
+    next.version = version;
+    next.sweeps = sweeps;
+    next.generation += 1;
+    unsettled_ = true;
+    detail::write_header(file_.get(), next, page_.data());
+    unsettled_ = false;
+    header_ = next;
     cached_ = no_row;
   }
   static grid_geometry checked_(const grid_options& o) {
@@ -292,14 +333,16 @@ class grid_file {
     const auto extent = [](std::size_t wanted, std::size_t standard, std::size_t all) {
       return std::min(wanted != 0 ? wanted : standard, all);
     };
-    return {o.rows,
-            o.columns,
-            Fields,
-            sizeof(T),
-            o.layout,
-            extent(o.tile_rows, whole ? 16 : 256, o.rows),
-            whole ? o.columns : extent(o.tile_columns, 256, o.columns),
-            o.border};
+    const grid_geometry g = {o.rows,
+                             o.columns,
+                             Fields,
+                             sizeof(T),
+                             o.layout,
+                             extent(o.tile_rows, whole ? 16 : 256, o.rows),
+                             whole ? o.columns : extent(o.tile_columns, 256, o.columns),
+                             o.border};
+    if (!detail::addressable(g)) throw error("weft: a grid file cannot hold so many rows and columns");
+    return g;
   }
   void read_(const file_extent& e, std::byte* to) {
     const std::size_t got = file_.get().read_at(to, e.size, e.offset);
@@ -333,10 +376,11 @@ class grid_file {
 
   memory_budget memory_;
   grid_geometry geometry_{};
-  detail::direct_file file_;
-  grid_header header_{};
+  grid_header header_{};    // as it surely stands in the file
+  bool unsettled_ = false;  // the other page may count, or not
   aligned_buffer boundary_, page_, cache_;
-  std::size_t cached_ = no_row;      // the row of tiles in cache_
+  std::size_t cached_ = no_row;  // the row of tiles in cache_
+  detail::direct_file file_;
   std::unique_ptr<io_queue> queue_;  // last: what is on its way ends before the file does
 };
 

@@ -49,6 +49,18 @@ inline std::uint32_t checksum(const grid_header& h) noexcept {
   return io::crc32c(&h, offsetof(grid_header, checksum));
 }
 
+/// Whether all places in the file of such a grid can be computed and addressed. (In floating point, rounded
+/// up, so that nothing overflows.)
+inline bool addressable(const grid_geometry& g) noexcept {
+  const auto rows = static_cast<double>(g.rows), columns = static_cast<double>(g.columns);
+  const auto border = static_cast<double>(g.border), element = static_cast<double>(g.element);
+  const auto tile_rows = static_cast<double>(g.tile_rows), tile_columns = static_cast<double>(g.tile_columns);
+  const double versions = 2 + static_cast<double>(g.fields);
+  const double tiles = (rows / tile_rows + 1) * (columns / tile_columns + 1);
+  const double tile = tile_rows * (tile_columns * element + file_alignment) + 5 * file_alignment;
+  return tiles * tile * versions + 2 * border * (rows + columns + 2 * border) * element < 0x1p62;
+}
+
 /// Writes the header into its page, and brings it to the device. `page`: one of file_alignment bytes.
 inline void write_header(io::file& f, grid_header h, void* page) {
   h.checksum = checksum(h);
@@ -83,7 +95,11 @@ inline grid_header read_header(const io::file& f, void* page) {
     refuse("it has format " + std::to_string(found->format) + "; this version of weft reads format 1");
   if (found->layout > static_cast<std::uint32_t>(layout::optimized) || found->version > 1 ||
       found->rows == 0 || found->columns == 0 || found->tile_rows == 0 || found->tile_columns == 0 ||
-      found->border == 0 || (found->element != 4 && found->element != 8))
+      found->border == 0 || (found->element != 4 && found->element != 8) || found->tile_rows > found->rows ||
+      found->tile_columns > found->columns ||
+      !addressable({found->rows, found->columns, found->fields, found->element,
+                    static_cast<layout>(found->layout), found->tile_rows, found->tile_columns,
+                    found->border}))
     refuse("its header contradicts itself");
   if (found->state == static_cast<std::uint32_t>(grid_state::empty)) refuse("it was not filled to its end");
   if (found->state != static_cast<std::uint32_t>(grid_state::filled))

@@ -10,11 +10,13 @@
 #include <weft/ooc/io_engine.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <thread>
 
 namespace weft::inline WEFT_ABI::ooc {
 
@@ -43,7 +45,8 @@ struct io_statistics {
 };
 
 /// Transfers between memory and files. They start in the order of submission, at most `in_flight` at once;
-/// one that overlaps another one of the same file, of which one writes, starts after the other has ended. A
+/// one that overlaps another one of the same file (under whatever descriptor), of which one writes, starts
+/// after the other has ended. A
 /// transfer completes only as a whole: what the kernel does in part is continued, what it refuses for a
 /// moment is repeated. A file that ends too early, and every other failure, is a std::system_error with path
 /// and offset.
@@ -94,7 +97,8 @@ class io_queue {
     const io::file* file;
     std::uint64_t begin, end;  // all of it, in the file
     completion done;
-    bool delayed = false;
+    bool delayed = false, continued = false, repeated = false;
+    unsigned refusals = 0;  // in a row, for a moment
   };
   using requests = std::list<request>;
 
@@ -128,8 +132,14 @@ class io_queue {
   }
 
   static bool overlap_(const request& a, const request& b) noexcept {
-    return a.part.descriptor == b.part.descriptor && (a.part.write || b.part.write) && a.begin < b.end &&
-           b.begin < a.end;
+    return (a.part.write || b.part.write) && a.begin < b.end && b.begin < a.end && same_file_(a, b);
+  }
+  /// Two descriptors may be open on one file; the kernel is asked only where places coincide.
+  static bool same_file_(const request& a, const request& b) noexcept {
+    if (a.part.descriptor == b.part.descriptor) return true;
+    struct stat one, other;
+    return ::fstat(a.part.descriptor, &one) == 0 && ::fstat(b.part.descriptor, &other) == 0 &&
+           one.st_dev == other.st_dev && one.st_ino == other.st_ino;
   }
   /// Starts what may start. A transfer that must wait holds up those behind it, so none is overtaken.
   void start_(std::unique_lock<std::mutex>& hold) {
@@ -145,6 +155,7 @@ class io_queue {
           std::max(statistics_.most_in_flight, static_cast<unsigned>(flying_.size()));
       ending_ += 1;  // keeps the queue alive while the lock is not held
       hold.unlock();
+      // Not through transferred_, which comes here again: the stack would be as deep as the list is long.
       if (!engine_->start(next.part)) ended_(next, transfer_now_(next.part));
       hold.lock();
       ending_ -= 1;
@@ -161,33 +172,40 @@ class io_queue {
   static void transferred_(transfer& t, long result) noexcept {
     auto& r = *static_cast<request*>(t.of);
     io_queue& self = *r.queue;
+    {
+      const std::lock_guard hold(self.mutex_);
+      self.ending_ += 1;  // keeps the queue alive when the request is gone
+    }
     self.ended_(r, result);
+    std::unique_lock hold(self.mutex_);
+    self.ending_ -= 1;
+    self.start_(hold);
   }
-  /// A part of a transfer has ended, with so many bytes or a negative errno value.
+  /// A part of a transfer has ended, with so many bytes or a negative errno value. What is left goes to the
+  /// engine again, behind the others, so that it does not hold them up.
   void ended_(request& r, long result) noexcept {
     transfer& t = r.part;
-    std::uint64_t continued = 0, repeated = 0;
-    int failure = 0;
     for (;;) {
       if (result == -EINTR || result == -EAGAIN) {
-        repeated = 1;
+        r.repeated = true;
+        if (result == -EAGAIN)  // the kernel is short of something: asking at once does not help
+          std::this_thread::sleep_for(std::chrono::microseconds(1u << std::min(r.refusals++, 7u)));
       } else if (result < 0) {
-        failure = static_cast<int>(-result);
-        break;
+        return finish_(r, static_cast<int>(-result));
       } else if (result == 0) {
-        failure = t.write ? EIO : ENODATA;  // a device that takes nothing; a file that ends here
-        break;
+        return finish_(r, t.write ? EIO : ENODATA);  // a device that takes nothing; a file that ends here
       } else {
         const auto n = static_cast<std::size_t>(result);
         t.memory += n;
         t.offset += n;
         t.size -= n;
-        if (t.size == 0) break;
-        continued = 1;
+        if (t.size == 0) return finish_(r, 0);
+        r.continued = true;
+        r.refusals = 0;
       }
+      if (engine_->start(t)) return;
       result = transfer_now_(t);
     }
-    finish_(r, failure, continued, repeated);
   }
   /// The only reference to it: the task may destroy it as soon as it has it.
   static std::exception_ptr exception_(const request& r, int failure) noexcept {
@@ -198,7 +216,7 @@ class io_queue {
       return std::current_exception();  // there was no memory for the text
     }
   }
-  void finish_(request& r, int failure, std::uint64_t continued, std::uint64_t repeated) noexcept {
+  void finish_(request& r, int failure) noexcept {
     requests over;
     std::unique_lock hold(mutex_);
     const auto here =
@@ -207,19 +225,14 @@ class io_queue {
     const std::uint64_t bytes = r.part.offset - r.begin;
     (r.part.write ? statistics_.bytes_written : statistics_.bytes_read) += bytes;
     statistics_.transfers += 1;
-    statistics_.continued += continued;
-    statistics_.repeated += repeated;
-    ending_ += 1;
+    statistics_.continued += r.continued;
+    statistics_.repeated += r.repeated;
     hold.unlock();
     if (failure == 0) {
       r.done.complete();
     } else {
       r.done.fail(exception_(r, failure));
     }
-    over.clear();
-    hold.lock();
-    ending_ -= 1;
-    start_(hold);
   }
 
   const unsigned limit_;

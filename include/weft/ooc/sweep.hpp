@@ -119,7 +119,7 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
   report done;
   done.policy = options.policy;
   done.engine = grid.queue().engine_name();
-  grid.check_valid();
+  grid.begin_changes();
   if (sweeps == 0) return done;
   const std::size_t most = options.chained == 0 ? sweeps : std::min(options.chained, sweeps);
 
