@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Locks on remote memory: each kind beside MPI_Win_lock of the same MPI, in one job, in turns.
+// Locks on remote memory: each kind beside bare calls of MPI_Win_lock of the same MPI, in one job, in turns.
 //   free       process 0 locks the last process, which is in a barrier; nanoseconds for lock and unlock
 //   hot        all processes lock process 0; microseconds for lock, three accesses and unlock
 // usage: mpiexec -n 2 bench_rma_locks [pairs]
@@ -24,18 +24,14 @@ double median(std::vector<double> of) {
   return of[of.size() / 2];
 }
 
-/// Seconds of a lock and an unlock that nobody disturbs, in process 0.
-double undisturbed(const weft::mpi::communicator& world, rma::window<std::uint64_t>& w, bool shared) {
+/// Seconds of a pair of calls that nobody disturbs, in process 0, on the last process.
+double undisturbed(const weft::mpi::communicator& world, auto pair) {
   constexpr int rounds = 20000;
   double seconds = 0;
   world.barrier();
   if (world.rank() == 0) {
-    const int target = world.size() - 1;
     const auto start = clock_type::now();
-    for (int i = 0; i < rounds; ++i) {
-      shared ? w.lock_shared(target) : w.lock_exclusive(target);
-      shared ? w.unlock_shared(target) : w.unlock_exclusive(target);
-    }
+    for (int i = 0; i < rounds; ++i) pair(world.size() - 1);
     seconds = std::chrono::duration<double>(clock_type::now() - start).count() / rounds;
   }
   world.barrier();
@@ -75,6 +71,9 @@ int main(int argc, char** argv) {
         "%7s %14s %7s\n",
         world.size(), pairs, "kind", "memory", "exclusive, ns", "/ mpi", "shared, ns", "/ mpi", "hot, us",
         "/ mpi");
+  MPI_Win bare = MPI_WIN_NULL;
+  void* memory = nullptr;
+  MPI_Win_allocate(64, 1, MPI_INFO_NULL, world.handle(), &memory, &bare);
   for (const rma::backend backend : {rma::backend::shared, rma::backend::mpi}) {
     rma::window<std::uint64_t> baseline(world, 2, {.lock = rma::lock_kind::mpi, .backend = backend});
     for (const rma::lock_kind kind :
@@ -85,11 +84,21 @@ int main(int argc, char** argv) {
       for (int i = 0; i < pairs; ++i)
         for (int form = 0; form < 3; ++form) {
           if (form == 1 && !rma::has_shared(kind)) continue;
-          const auto once = [&](rma::window<std::uint64_t>& of) {
-            return form == 2 ? contended(world, of, rma::has_shared(kind) ? 50 : 100)
-                             : undisturbed(world, of, form == 1);
-          };
-          const double beside = once(baseline), time = once(w);
+          double beside = 0, time = 0;
+          if (form == 2) {
+            const unsigned exclusive = rma::has_shared(kind) ? 50 : 100;
+            beside = contended(world, baseline, exclusive);
+            time = contended(world, w, exclusive);
+          } else {
+            beside = undisturbed(world, [&](int target) {
+              MPI_Win_lock(form == 1 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, target, 0, bare);
+              MPI_Win_unlock(target, bare);
+            });
+            time = undisturbed(world, [&](int target) {
+              form == 1 ? w.lock_shared(target) : w.lock_exclusive(target);
+              form == 1 ? w.unlock_shared(target) : w.unlock_exclusive(target);
+            });
+          }
           seconds[form].push_back(time);
           ratios[form].push_back(time / beside);
         }
@@ -104,4 +113,5 @@ int main(int argc, char** argv) {
       std::fflush(stdout);
     }
   }
+  MPI_Win_free(&bare);
 }

@@ -30,19 +30,19 @@ struct d_mcs_lock {
       switch (at_) {
         case prepare_next:
           w.store(self, next(target_), 0);
-          at_ = prepare_blocked;
-          return progress::more;
-        case prepare_blocked:
-          w.store(self, blocked(target_), 1);
           at_ = enter;
           return progress::more;
         case enter: {
           const std::uint64_t before = w.exchange(target_, tail, link_to(self));
           if (before == 0) return progress::done;
           before_ = linked(before);
-          at_ = link;
+          at_ = prepare_blocked;
           return progress::more;
         }
+        case prepare_blocked:  // before the link: who finds that clears the word
+          w.store(self, blocked(target_), 1);
+          at_ = link;
+          return progress::more;
         case link:
           w.store(before_, next(target_), link_to(self));
           at_ = wait;
@@ -53,7 +53,7 @@ struct d_mcs_lock {
     }
 
    private:
-    enum place : std::int32_t { prepare_next, prepare_blocked, enter, link, wait };
+    enum place : std::int32_t { prepare_next, enter, prepare_blocked, link, wait };
     process target_, before_ = -1;
     place at_ = prepare_next;
   };

@@ -29,7 +29,8 @@ struct mcs_writer_preference_lock {
   /// only if there are some in the stack, and then a writer was interested or active when they came.
   static constexpr std::uint64_t readers_interested = 1, writer_interested = 2, writer_active = 4, reader = 8;
   static constexpr std::uint64_t no_bits = 0;
-  static constexpr std::uint64_t without_queue = 1;  ///< a token: the writer is not in the queue
+  static constexpr std::uint64_t without_queue = 1;    ///< a token: the writer is not in the queue
+  static constexpr bool free_by_one_operation = true;  ///< a try is one operation, so it comes first
 
   /// Locks a target exclusively.
   class exclusive {
@@ -256,18 +257,16 @@ struct mcs_writer_preference_lock {
     try_shared(process target, const lock_context&) noexcept : target_(target) {}
     template <remote_words W>
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
-      const std::uint64_t was =
-          looked_ != 0 ? w.compare_exchange(target_, state, seen_, seen_ + reader) : w.load(target_, state);
-      if (looked_ != 0 && was == seen_) return progress::done;
+      const std::uint64_t was = w.compare_exchange(target_, state, seen_, seen_ + reader);
+      if (was == seen_) return progress::done;
       if (was & (writer_interested | writer_active)) return progress::retry;
       seen_ = was;
-      looked_ = 1;
       return progress::more;
     }
 
    private:
     process target_;
-    std::int32_t looked_ = 0;
+    std::int32_t unused_ = 0;  // no gap: the search compares bytes
     std::uint64_t seen_ = 0;
   };
   /// Gives a shared lock back.
