@@ -62,7 +62,11 @@ class semaphore {
 
  private:
   /// *Requires*: the lock is held.
-  bool take_() noexcept { return permits_ > 0 && permits_-- > 0; }
+  bool take_() noexcept {
+    if (permits_ == 0) return false;
+    --permits_;
+    return true;
+  }
   bool wait_(threads::deadline until) {
     if (try_acquire()) return true;
     bool got = false;
