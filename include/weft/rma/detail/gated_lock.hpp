@@ -12,7 +12,6 @@ namespace weft::inline WEFT_ABI::rma::detail {
 /// *Source*: Christgau, Schnor 2016, section 7.2, asks for such a state and has none.
 template <class Lock>
 struct gated_lock : Lock {
-  static constexpr bool free_by_one_operation = false;
   static constexpr std::uint64_t all = std::uint64_t{1} << 32;
 
   /// A writer comes, and waits until nobody has locked all.

@@ -26,6 +26,27 @@ std::uint64_t token_of(const Steps& s) noexcept {
   return 0;
 }
 
+/// Tries a machine once, and if that fails executes another one.
+template <class Try, class Then>
+class first_try {
+ public:
+  first_try(process target, const lock_context& c) noexcept : try_(target, c), then_(target, c) {}
+  template <remote_words W>
+  progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
+    if (tries_ == 0) return then_.step(w);
+    const progress p = try_.step(w);
+    if (p != progress::retry) return p;
+    tries_ = 0;
+    return progress::more;
+  }
+  std::uint64_t token() const noexcept { return tries_ != 0 ? token_of(try_) : token_of(then_); }
+
+ private:
+  Try try_;
+  Then then_;
+  std::int64_t tries_ = 1;
+};
+
 /// Two machines, one after the other.
 template <class First, class Second>
 class in_order {

@@ -29,13 +29,12 @@ struct mcs_writer_preference_lock {
   /// only if there are some in the stack, and then a writer was interested or active when they came.
   static constexpr std::uint64_t readers_interested = 1, writer_interested = 2, writer_active = 4, reader = 8;
   static constexpr std::uint64_t no_bits = 0;
-  static constexpr std::uint64_t without_queue = 1;    ///< a token: the writer is not in the queue
-  static constexpr bool free_by_one_operation = true;  ///< a try is one operation, so it comes first
+  static constexpr std::uint64_t without_queue = 1;  ///< a token: the writer is not in the queue
 
-  /// Locks a target exclusively.
-  class exclusive {
+  /// Locks a target exclusively, as one of the queue.
+  class queued_exclusive {
    public:
-    exclusive(process target, const lock_context&) noexcept : target_(target) {}
+    queued_exclusive(process target, const lock_context&) noexcept : target_(target) {}
     template <remote_words W>
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
       const process self = w.self();
@@ -91,6 +90,8 @@ struct mcs_writer_preference_lock {
    private:
     process target_;
   };
+  /// Locks a target exclusively: a lock that is free takes one operation.
+  using exclusive = first_try<try_exclusive, queued_exclusive>;
   /// Gives an exclusive lock back.
   class exclusive_release {
    public:
@@ -163,9 +164,9 @@ struct mcs_writer_preference_lock {
     place at_;
   };
   /// Locks a target for reading.
-  class shared {
+  class queued_shared {
    public:
-    shared(process target, const lock_context&) noexcept : target_(target) {}
+    queued_shared(process target, const lock_context&) noexcept : target_(target) {}
     template <remote_words W>
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
       const process self = w.self();
@@ -259,9 +260,11 @@ struct mcs_writer_preference_lock {
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
       const std::uint64_t was = w.compare_exchange(target_, state, seen_, seen_ + reader);
       if (was == seen_) return progress::done;
-      if (was & (writer_interested | writer_active)) return progress::retry;
-      seen_ = was;
-      return progress::more;
+      // Readers are interested while a writer that leaves is about to let them in: the last reader that leaves
+      // must not find one more inside, and begin another writer.
+      const bool free = was % reader == 0;  // no flag
+      seen_ = free ? was : 0;
+      return free ? progress::more : progress::retry;
     }
 
    private:
@@ -269,6 +272,8 @@ struct mcs_writer_preference_lock {
     std::int32_t unused_ = 0;  // no gap: the search compares bytes
     std::uint64_t seen_ = 0;
   };
+  /// Locks a target for reading: where no writer is, by one operation.
+  using shared = first_try<try_shared, queued_shared>;
   /// Gives a shared lock back.
   class shared_release {
    public:

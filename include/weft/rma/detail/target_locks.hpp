@@ -86,9 +86,7 @@ class target_locks {
     if (kind_ == lock_kind::mpi)
       mpi_lock_(MPI_LOCK_EXCLUSIVE, target);
     else
-      steps_([&]<class Lock>(Lock) {
-        if (!at_once_<Lock, typename Lock::try_exclusive>(target)) lock_<typename Lock::exclusive>(target);
-      });
+      steps_([&]<class Lock>(Lock) { lock_<typename Lock::exclusive>(target); });
     taken_(target, form::exclusive);
   }
   /// Locks a target exclusively if nobody else has it. *Returns*: whether.
@@ -115,8 +113,7 @@ class target_locks {
       mpi_lock_(MPI_LOCK_SHARED, target);
     else
       steps_([&]<class Lock>(Lock) {
-        if constexpr (requires { typename Lock::shared; })
-          if (!at_once_<Lock, typename Lock::try_shared>(target)) lock_<typename Lock::shared>(target);
+        if constexpr (requires { typename Lock::shared; }) lock_<typename Lock::shared>(target);
       });
     taken_(target, form::shared);
   }
@@ -206,14 +203,6 @@ class target_locks {
     const bool got = std::visit([&](auto& words) { return detail::try_execute(steps, words); }, words_);
     holds_[static_cast<std::size_t>(target)].token = token_of(steps);
     return got;
-  }
-  /// Tries first, where one operation finds out that a lock is free and takes it.
-  template <class Lock, class Steps>
-  bool at_once_([[maybe_unused]] process target) {
-    if constexpr (requires { requires Lock::free_by_one_operation; })
-      return try_<Steps>(target);
-    else
-      return false;
   }
   template <class Steps>
   std::uint64_t run_(Steps steps) {
