@@ -127,7 +127,7 @@ class simulated_words {
 };
 
 template <class Steps>
-std::uint64_t execute(Steps steps, simulated_words& words, bool patient) {
+void execute(Steps&& steps, simulated_words& words, bool patient) {
   double pause = first_pause, poll = first_poll;
   for (;;) switch (steps.step(words)) {
       case progress::more:
@@ -141,8 +141,19 @@ std::uint64_t execute(Steps steps, simulated_words& words, bool patient) {
         pause = std::min(2 * pause, last_pause);
         break;
       case progress::done:
-        return detail::token_of(steps);
+        return;
     }
+}
+/// Locks a target, as target_locks does. *Returns*: what the steps leave.
+template <class Steps>
+std::uint64_t lock(process target, detail::lock_context context, simulated_words& words, bool patient,
+                   detail::contention& seen) {
+  context.contended = !seen.tries();
+  Steps steps(target, context);
+  execute(steps, words, patient);
+  if constexpr (requires { steps.was_contended(); })
+    if (!context.contended && steps.was_contended()) seen.failed();
+  return detail::token_of(steps);
 }
 
 void fail(const char* why) {
@@ -160,16 +171,18 @@ double now_us() { return 1e6 * s4u::Engine::get_clock(); }
 template <class Lock>
 void pairs(world& w, simulated_words& words, detail::lock_context context, bool patient, int count,
            auto target, auto writes, std::vector<double>& times) {
+  std::vector<detail::contention> seen(w.words.size());
   for (int i = 0; i < count; ++i) {
     const process t = target(i);
+    detail::contention& here = seen[static_cast<std::size_t>(t)];
     const double start = now_us();
     if (writes(i)) {
-      context.token = execute(typename Lock::exclusive(t, context), words, patient);
+      context.token = lock<typename Lock::exclusive>(t, context, words, patient, here);
       inside(w, t, true, 1);
       inside(w, t, true, -1);
       execute(typename Lock::exclusive_release(t, context), words, patient);
     } else if constexpr (requires { typename Lock::shared; }) {
-      execute(typename Lock::shared(t, context), words, patient);
+      lock<typename Lock::shared>(t, context, words, patient, here);
       inside(w, t, false, 1);
       inside(w, t, false, -1);
       execute(typename Lock::shared_release(t, context), words, patient);
@@ -182,9 +195,10 @@ template <class Lock>
 void writer(world& w, simulated_words& words, detail::lock_context context, bool patient, int bytes,
             int count, std::vector<double>& times) {
   std::mt19937 moment(1);
+  detail::contention seen;
   for (int i = 0; i < count; ++i) {
     if (words.self() == 0) {
-      context.token = execute(typename Lock::exclusive(0, context), words, patient);
+      context.token = lock<typename Lock::exclusive>(0, context, words, patient, seen);
       MPI_Barrier(MPI_COMM_WORLD);
       s4u::this_actor::sleep_for(readers_have_come + moments * static_cast<double>(moment() % 100) / 100);
       const double start = now_us();
@@ -195,7 +209,7 @@ void writer(world& w, simulated_words& words, detail::lock_context context, bool
       times.push_back(now_us() - start);
     } else if constexpr (requires { typename Lock::shared; }) {
       MPI_Barrier(MPI_COMM_WORLD);
-      execute(typename Lock::shared(0, context), words, patient);
+      lock<typename Lock::shared>(0, context, words, patient, seen);
       inside(w, 0, false, 1);
       words.put(0, bytes);  // a get takes as long
       inside(w, 0, false, -1);

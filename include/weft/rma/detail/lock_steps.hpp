@@ -16,6 +16,7 @@ struct lock_context {
   std::int32_t processes = 1;      ///< of the window
   std::int32_t group = 1;          ///< processes of a group: close to each other
   std::int32_t most_in_a_row = 1;  ///< writers of a group that follow each other
+  bool contended = false;          ///< the target was not free lately: a try is likely to be in vain
   std::uint64_t token = 0;         ///< to unlock: what the steps that locked have left
 };
 
@@ -26,11 +27,15 @@ std::uint64_t token_of(const Steps& s) noexcept {
   return 0;
 }
 
-/// Tries a machine once, and if that fails executes another one.
+/// Tries a machine once, unless that is likely to be in vain, and if it fails executes another one.
 template <class Try, class Then>
 class first_try {
  public:
-  first_try(process target, const lock_context& c) noexcept : try_(target, c), then_(target, c) {}
+  using attempt = Try;
+  using rest = Then;
+
+  first_try(process target, const lock_context& c) noexcept
+      : try_(target, c), then_(target, c), tries_(c.contended ? 0 : 1) {}
   template <remote_words W>
   progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
     if (tries_ == 0) return then_.step(w);
@@ -40,11 +45,25 @@ class first_try {
     return progress::more;
   }
   std::uint64_t token() const noexcept { return tries_ != 0 ? token_of(try_) : token_of(then_); }
+  /// Whether the lock was not got by the try.
+  bool was_contended() const noexcept { return tries_ == 0; }
 
  private:
   Try try_;
   Then then_;
-  std::int64_t tries_ = 1;
+  std::int64_t tries_;
+};
+
+/// Whether a process that has found a target contended tries it again: not at the next locks of it.
+class contention {
+ public:
+  /// Whether the lock that begins now is to be tried first.
+  bool tries() noexcept { return left_ == 0 || left_-- == 0; }
+  /// The try was in vain.
+  void failed() noexcept { left_ = 15; }
+
+ private:
+  std::uint8_t left_ = 0;
 };
 
 /// Two machines, one after the other.

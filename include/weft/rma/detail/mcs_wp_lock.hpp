@@ -260,8 +260,8 @@ struct mcs_writer_preference_lock {
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
       const std::uint64_t was = w.compare_exchange(target_, state, seen_, seen_ + reader);
       if (was == seen_) return progress::done;
-      // Readers are interested while a writer that leaves is about to let them in: the last reader that leaves
-      // must not find one more inside, and begin another writer.
+      // Readers are interested while a writer that leaves is about to let them in: the last reader that
+      // leaves must not find one more inside, and begin another writer.
       const bool free = was % reader == 0;  // no flag
       seen_ = free ? was : 0;
       return free ? progress::more : progress::retry;

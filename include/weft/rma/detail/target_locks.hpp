@@ -171,6 +171,7 @@ class target_locks {
   enum class form : std::uint8_t { nothing, shared, exclusive };
   struct held {
     form how = form::nothing;
+    contention seen;
     std::uint64_t token = 0;
   };
 
@@ -186,12 +187,24 @@ class target_locks {
   lock_context context_of_(process target) const noexcept {
     lock_context c = context_;
     c.holds_another = exclusive_held_ != 0;
-    c.token = holds_[static_cast<std::size_t>(target)].token;
+    const held& h = holds_[static_cast<std::size_t>(target)];
+    c.token = h.token;
     return c;
   }
   template <class Steps>
   void lock_(process target) {
-    holds_[static_cast<std::size_t>(target)].token = run_(Steps(target, context_of_(target)));
+    if constexpr (requires { typename Steps::attempt; }) {  // these two after another are first_try
+      contention& seen = holds_[static_cast<std::size_t>(target)].seen;
+      if (seen.tries()) {
+        if (try_<typename Steps::attempt>(target)) return;
+        seen.failed();
+      }
+      lock_<typename Steps::rest>(target);
+    } else {
+      Steps steps(target, context_of_(target));
+      run_(steps);
+      holds_[static_cast<std::size_t>(target)].token = token_of(steps);
+    }
   }
   template <class Steps>
   void unlock_(process target) {
@@ -205,10 +218,9 @@ class target_locks {
     return got;
   }
   template <class Steps>
-  std::uint64_t run_(Steps steps) {
+  void run_(Steps&& steps) {
     const bool patient = kind_ == lock_kind::gbh_backoff;
     std::visit([&](auto& words) { detail::execute(steps, words, patient); }, words_);
-    return token_of(steps);
   }
 
   /// MPI may put off a lock to the first operation on its window, or to the unlock, and what the lock
