@@ -58,7 +58,11 @@ class first_try {
 class contention {
  public:
   /// Whether the lock that begins now is to be tried first.
-  bool tries() noexcept { return left_ == 0 || left_-- == 0; }
+  bool tries() noexcept {
+    if (left_ == 0) return true;
+    --left_;
+    return false;
+  }
   /// The try was in vain.
   void failed() noexcept { left_ = 15; }
 
