@@ -150,7 +150,8 @@ class window {
       memory_.remote().start_accumulate(target, place_(index), with.data(), with.size(), detail::type_of<T>(),
                                         how);
   }
-  /// Waits until what this thread has begun with a target is complete, here and there.
+  /// Waits until what this thread has begun with a target is complete, here and there. *Requires*: a task has
+  /// not waited since it began that, as it may have gone on with another thread.
   void finish(process target) const {
     check(target);
     if (at_(target) == nullptr) memory_.remote().finish(target);

@@ -46,7 +46,7 @@ void spawn(task_options options, F&& body) {
       ~seen_by_others() { sched::races::event_happened(); }
     } const at_end;
 #endif
-    static_cast<void>(std::invoke(f));
+    static_cast<void>(f());
   };
   using callable = decltype(call);
   using closure = flow::task<callable, void, true, std::index_sequence<>>;
