@@ -207,12 +207,10 @@ transfers twin(weft::runtime& rt, grid& g, ooc::policy p, std::size_t sweeps, st
       g.file().sync_data();
     }
   } else {
-    std::size_t count = 1;
-    if (p == ooc::policy::overlay)
-      while (count < overlaid::wave(at) && overlaid::bytes(at, edge, count + 1) <= memory) ++count;
-    else
-      count = ooc::detail::buffers_within<double, 5, kernel_23>(
-          at, edge, p == ooc::policy::in_core ? ooc::policy::pool : p, memory);
+    const std::size_t count = p == ooc::policy::overlay
+                                  ? overlaid::plan(at, edge, sweeps, memory).buffers
+                                  : ooc::detail::buffers_within<double, 5, kernel_23>(
+                                        at, edge, p == ooc::policy::in_core ? ooc::policy::pool : p, memory);
     const bool one = p == ooc::policy::basic || p == ooc::policy::three_buffers;
     for (std::size_t k = 0; k < sweeps; ++k) {
       tile_transfers(rt, g, count, one);
