@@ -103,11 +103,8 @@ void overlay(const std::string& directory, std::size_t edge, std::size_t block, 
   const ooc::report done = ooc::sweep(rt, g, sweeps, kernel_23{}, options);
   g.remove();
   using pass = ooc::detail::overlay_pass<double, 5, kernel_23>;
-  std::size_t buffers = 1;  // turns that have memory at once
-  while (buffers < pass::wave(g.geometry()) &&
-         pass::bytes(g.geometry(), g.boundary_bytes(), buffers + 1) <= options.memory)
-    ++buffers;
-  print(done, static_cast<double>(buffers));
+  const auto plan = pass::plan(g.geometry(), g.boundary_bytes(), sweeps, options.memory);
+  print(done, static_cast<double>(plan.buffers));  // turns that have memory at once
 }
 
 ooc::policy policy_named(const std::string& name) {
@@ -123,10 +120,10 @@ void filter(const std::string& directory, std::size_t edge, std::size_t rows, co
                               {.rows = edge, .columns = edge, .tile_rows = rows, .overwrite = true});
   g.fill(rt, value);
   ::posix_fadvise(g.file().descriptor(), 0, 0, POSIX_FADV_DONTNEED);
-  const ooc::report done =
-      ooc::sweep(rt, g, sweeps, mean{}, {.memory = mebibytes << 20, .policy = policy_named(policy)});
+  const ooc::sweep_options options{.memory = mebibytes << 20, .policy = policy_named(policy)};
+  const ooc::report done = ooc::sweep(rt, g, sweeps, mean{}, options);
   // Equations 12 and 14 with the speed of this disk and kernel: one processor, whose blocks are tiles.
-  const ooc::disk_speed disk = ooc::detail::speed_of_disk(g).alone;
+  const ooc::disk_speed disk = ooc::detail::speed_of_disk(g, g.direct(), options.memory).alone;
   const double points = ooc::detail::measure_kernel<double, 0>(mean{}).plain;
   const ooc::model::machine here{
       .io_latency = (disk.read_latency + disk.write_latency) / 2,
