@@ -24,7 +24,9 @@ namespace weft::inline WEFT_ABI::rma {
 /// with the option `event`, or whoever waits for the future of a promise.
 class ending {
  public:
+  /// A task.
   ending(completion&& task) noexcept : whom_(std::move(task)) {}
+  /// Whoever waits for the future.
   ending(std::promise<void>&& promise) noexcept : whom_(std::move(promise)) {}
   /// It is complete.
   void complete() {

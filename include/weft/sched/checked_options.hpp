@@ -37,6 +37,7 @@ inline runtime_options checked_options(runtime_options o) {
   if (auto v =
           base::environment_unsigned("WEFT_STALL_MS", 0, static_cast<std::size_t>(limits::stall.count())))
     o.stall = std::chrono::milliseconds(*v);
+  static_cast<void>(base::environment_bool("WEFT_MPI_VERBOSE"));  // read by windows; refused here, too
 
   const auto refuse_unless = [](bool sensible, const char* member, const std::string& expected) {
     if (!sensible)

@@ -10,6 +10,7 @@
 #include <weft/rma/detail/probe.hpp>
 #include <weft/rma/detail/target_locks.hpp>
 #include <weft/rma/window_options.hpp>
+#include <weft/system/environment.hpp>
 
 #include <array>
 #include <cstdio>
@@ -213,13 +214,14 @@ class window_memory {
                  reinterpret_cast<std::uint64_t*>(base)[spare + 1], group_);
   }
   void report_() const {
-    if (group_.rank() != 0 || std::getenv("WEFT_MPI_VERBOSE") == nullptr) return;
+    if (group_.rank() != 0 || !verbose_) return;
     std::fprintf(stderr, "weft: window in %d processes: backend %s%s%s%s, locks %s, targets %s\n",
                  group_.size(), name(options_.backend), why_.empty() ? "" : " (", why_.c_str(),
                  why_.empty() ? "" : ")", name(options_.lock),
                  one_sided() ? "may stay outside MPI" : "must call MPI now and then");
   }
 
+  const bool verbose_ = base::environment_bool("WEFT_MPI_VERBOSE").value_or(false);
   mpi::communicator group_;
   window_options options_;
   std::size_t each_ = 0, before_ = 0, size_ = 0;  // words of a lock; bytes before the elements, and in all

@@ -29,7 +29,10 @@ WEFT_FUNCTION void run_call::execute(closure& root, const std::stop_token& stop)
   engine::join_run(s, run_);
   {
     const std::stop_callback drop_the_rest(run_.source.get_token(), [this] { engine_.stop(run_); });
-    const std::stop_callback pass_on(stop, [this] { run_.source.request_stop(); });
+    const std::stop_callback pass_on(stop, [this] {
+      engine_.stop(run_);  // first: who sees the token stopped forks nothing that starts
+      run_.source.request_stop();
+    });
     if (meanwhile_ == nullptr) {
       engine_.submit(s);
       run_.finished.block();
