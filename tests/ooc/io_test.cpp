@@ -29,7 +29,7 @@ std::atomic<int> rings_restricted{0}, submissions_refused{0};
 
 // Instead of those of the library: rings of kernels and sandboxes that allow less.
 extern "C" {
-int io_uring_queue_init(unsigned entries, io_uring* ring, unsigned flags) noexcept {
+int io_uring_queue_init(unsigned entries, io_uring* ring, unsigned flags) {
   io_uring_params parameters{};
   parameters.flags = flags | (ring_refuses_transfers ? IORING_SETUP_R_DISABLED : 0);
   if (const int failed = ::io_uring_queue_init_params(entries, ring, &parameters)) return failed;
@@ -43,7 +43,7 @@ int io_uring_queue_init(unsigned entries, io_uring* ring, unsigned flags) noexce
   return static_cast<int>(
       ::syscall(SYS_io_uring_register, ring->ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0));
 }
-int io_uring_submit(io_uring* ring) noexcept {
+int io_uring_submit(io_uring* ring) {
   if (!ring_takes_nothing) return ::io_uring_submit_and_wait(ring, 0);
   submissions_refused += 1;
   return -EBADR;

@@ -269,7 +269,7 @@ struct mcs_writer_preference_lock {
 
    private:
     process target_;
-    std::int32_t unused_ = 0;  // no gap: the search compares bytes
+    [[maybe_unused]] std::int32_t unused_ = 0;  // no gap: the search compares bytes
     std::uint64_t seen_ = 0;
   };
   /// Locks a target for reading: where no writer is, by one operation.
