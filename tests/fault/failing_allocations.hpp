@@ -2,6 +2,7 @@
 // Replaces the global allocation functions, so that the n-th call fails. For one file of an executable.
 #pragma once
 
+#include "fault/waiting.hpp"
 #include "support/catch.hpp"
 #include "support/tracked.hpp"
 
