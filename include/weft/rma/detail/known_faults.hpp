@@ -41,17 +41,20 @@ constexpr bool allows(std::string_view choice, std::string_view component) noexc
   }
 }
 
-/// What forbids the one-sided operations and locks of this MPI, or null.
-/// *Source*: open-mpi/ompi, issues 7027 and 9146.
+/// What forbids the one-sided operations and locks of this MPI, or null; asked once, since Open MPI takes 0.2
+/// s to tell its variable. *Source*: open-mpi/ompi, issues 7027 and 9146.
 inline const char* known_fault() {
-  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-  int length = 0;
-  unsigned major = 0;
-  if (MPI_Get_library_version(version, &length) != MPI_SUCCESS ||
-      std::sscanf(version, "Open MPI v%u", &major) != 1 || major >= 5 ||
-      !allows(control_variable("osc"), "rdma"))
-    return nullptr;
-  return "osc/rdma of this Open MPI crashes; set OMPI_MCA_osc=^rdma before MPI starts";
+  static const char* const found = []() -> const char* {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    unsigned major = 0;
+    if (MPI_Get_library_version(version, &length) != MPI_SUCCESS ||
+        std::sscanf(version, "Open MPI v%u", &major) != 1 || major >= 5 ||
+        !allows(control_variable("osc"), "rdma"))
+      return nullptr;
+    return "osc/rdma of this Open MPI crashes; set OMPI_MCA_osc=^rdma before MPI starts";
+  }();
+  return found;
 }
 
 }  // namespace weft::inline WEFT_ABI::rma::detail
