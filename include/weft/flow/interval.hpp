@@ -4,7 +4,6 @@
 
 #include <weft/base/lock.hpp>
 
-#include <algorithm>
 #include <concepts>
 #include <mutex>
 #include <optional>
@@ -34,7 +33,7 @@ class interval {
   using size_type = std::make_unsigned_t<I>;
 
   /// `last` may be less than `first`: then there is nothing.
-  interval(I first, I last) noexcept : front_(first), back_(std::max(first, last)) {}
+  interval(I first, I last) noexcept : front_(first), back_(first < last ? last : first) {}
   interval(const interval&) = delete;
   interval& operator=(const interval&) = delete;
 
@@ -44,7 +43,7 @@ class interval {
     const I first = front_.load(base::memory_order_relaxed);  // the owner's own store, or under the lock
     const I last = back_.load(base::memory_order_relaxed);    // a first look
     if (first < last) {
-      const I end = advance(first, std::min(most, distance(first, last)));
+      const I end = advance(first, at_most(most, distance(first, last)));
       base::owner_store(front_, end);
       if (end <= base::owner_load(back_)) [[likely]]
         return end != first ? std::optional(part{first, end}) : std::nullopt;
@@ -59,9 +58,9 @@ class interval {
     const I last = back_.load(base::memory_order_relaxed);  // changed under the lock only
     // Acquire pairs with the owner's store.
     const I first = front_.load(base::memory_order_acquire);
-    least = std::max<size_type>(least, 1);
-    if (last <= first || distance(first, last) / 2 < least) return std::nullopt;
-    const I middle = advance(first, distance(first, last) - distance(first, last) / 2);
+    const size_type half = first < last ? distance(first, last) / 2 : 0;
+    if (half == 0 || half < least) return std::nullopt;
+    const I middle = advance(first, distance(first, last) - half);
     back_.store(middle, base::memory_order_relaxed);
     // Either the owner sees the new end, or this sees what the owner has taken meanwhile.
     if (base::heavy_fence() != base::fenced::by_nothing) {
@@ -82,13 +81,14 @@ class interval {
   static size_type distance(I first, I last) noexcept {
     return static_cast<size_type>(static_cast<size_type>(last) - static_cast<size_type>(first));
   }
+  static size_type at_most(size_type most, size_type n) noexcept { return most < n ? most : n; }
   static I advance(I first, size_type by) noexcept {
     return static_cast<I>(static_cast<size_type>(static_cast<size_type>(first) + by));
   }
   std::optional<part> take_front_locked(I first, size_type most) noexcept {
     const std::lock_guard hold(mutex_);
     const I last = back_.load(base::memory_order_relaxed);  // changed under the lock only
-    const I end = first < last ? advance(first, std::min(most, distance(first, last))) : first;
+    const I end = first < last ? advance(first, at_most(most, distance(first, last))) : first;
     front_.store(end, base::memory_order_relaxed);  // thieves read it under the lock
     return end != first ? std::optional(part{first, end}) : std::nullopt;
   }

@@ -5,6 +5,9 @@
 #include <weft/flow/fork.hpp>
 #include <weft/sched/divisible_body.hpp>
 
+#include <array>
+#include <memory>
+
 namespace weft::inline WEFT_ABI {
 namespace flow {
 
@@ -16,15 +19,19 @@ inline constexpr bool given_while_running =
     !right_of<Argument>::weak && !list_of_rights<Argument>;
 
 /// A stolen part with the closure of its task.
-template <class Closure>
+template <class Closure, std::size_t Rights>
 struct stolen_task final : sched::stolen_part {
   template <class... A>
-  explicit stolen_task(A&&... arguments) : stolen_part(closure_), closure_(std::forward<A>(arguments)...) {}
+  explicit stolen_task(const std::array<sched::access, Rights>& told, A&&... arguments)
+      : stolen_part(closure_, rights_.data(), Rights),
+        rights_(told),
+        closure_(std::forward<A>(arguments)...) {}
   stolen_task(const stolen_task&) = delete;
   stolen_task& operator=(const stolen_task&) = delete;
   ~stolen_task() override {}  // the payload ends with the task
 
  private:
+  std::array<sched::access, Rights> rights_;
   union {
     Closure closure_;
   };
@@ -43,9 +50,12 @@ void fork_stolen(sched::theft& from, const task_options& options, F&& f, typenam
 #endif
   if (options.event)
     throw error("weft: a task that a steal function forks cannot wait for an event (task_options::event)");
-  (tell_rights<Adaptors>(kept, [&](const sched::access& a) { from.add_right(a); }), ...);
-  auto made = std::make_unique<stolen_task<closure>>(callable(std::forward<F>(f)), result<void>(), &options,
-                                                     std::move(kept)...);
+  constexpr std::size_t count = (std::size_t{Adaptors::access || Adaptors::more} + ... + 0);
+  std::array<sched::access, count> rights;
+  [[maybe_unused]] std::size_t i = 0;
+  (tell_rights<Adaptors>(kept, [&](const sched::access& a) { rights[i++] = a; }), ...);
+  auto made = std::make_unique<stolen_task<closure, count>>(
+      rights, callable(std::forward<F>(f)), result<void>(), &options, std::move(kept)...);
   made->contributions = (Adaptors::parts + ... + 0u);
   made->task.privatized = made->contributions != 0;
   try {

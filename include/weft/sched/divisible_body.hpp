@@ -5,8 +5,6 @@
 #include <weft/task/signal.hpp>
 #include <weft/task/strand.hpp>
 
-#include <vector>
-
 namespace weft::inline WEFT_ABI::sched {
 
 class engine;
@@ -20,11 +18,13 @@ class theft;
 ///  2. The strand that executes it, until `ended` is set.
 ///  3. From then on, and `older` always, the strand from which it was taken.
 struct stolen_part : closure {
-  /// `c`: the task, which the derived object contains.
-  explicit stolen_part(closure& c) noexcept : closure(what_), task(c) {}
+  /// `c`: the task, and `all`: its rights, both of which the derived object contains.
+  stolen_part(closure& c, const access* all, std::size_t count) noexcept;
   virtual ~stolen_part() = default;
 
   closure& task;
+  const access* rights;
+  std::size_t right_count;
   std::uint32_t contributions = 0;  ///< of the task; kept until they are folded
   bool dropped = false;             ///< it never ran
   std::exception_ptr error;
@@ -57,9 +57,8 @@ class divisible_body {
   strand& home_;
   divisible_body* next_ = nullptr;  ///< the next one further in
   stolen_part* newest_ = nullptr;
-  std::vector<access> rights_;  ///< of all parts
-  int exceptions_;              ///< under way when it began
-  std::exception_ptr thrown_;   ///< by the function, which is not called again
+  int exceptions_;             ///< under way when it began
+  std::exception_ptr thrown_;  ///< by the function, which is not called again
 };
 
 /// A thief's visit to a divisible body. *Thread safety*: one thread at a time.
@@ -69,10 +68,6 @@ class theft {
   theft(const theft&) = delete;
   theft& operator=(const theft&) = delete;
 
-  engine& home() const noexcept { return engine_; }
-  strand& victim() const noexcept { return from_.home_; }
-  /// Notes a right of the next part. *Throws*: std::bad_alloc.
-  void add_right(const access& a);
   /// A strand is to execute the part. *Throws*: std::bad_alloc; then the part is the caller's as before.
   void add(stolen_part& p, int priority);
 

@@ -5,8 +5,7 @@
 #include <weft/sched/detail/wait.hpp>
 #include <weft/sched/divisible_body.hpp>
 
-#include <algorithm>
-#include <span>
+#include <memory>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -23,14 +22,37 @@ inline constexpr descriptor stolen_part::what_{
       return t.what->options(t);
     }};
 
+WEFT_FUNCTION stolen_part::stolen_part(closure& c, const access* all, std::size_t count) noexcept
+    : closure(what_), task(c), rights(all), right_count(count) {}
+
+/// A right of one of the parts that are joined.
+struct joined_right {
+  access right;
+  const joined_right* next;
+};
+
+/// Adds the rights of a part to those of others. A part that contributes is folded by whoever joins it, alone: to
+/// other tasks that is an update. `allocate` does not fail.
+template <class Allocate>
+const joined_right* join_rights(const stolen_part& p, const joined_right* all, Allocate allocate) noexcept {
+  for (std::size_t i = 0; i < p.right_count; ++i) {
+    const access& a = p.rights[i];
+    const access_mode mode = a.mode == access_mode::read ? access_mode::read : access_mode::update;
+    const joined_right* same = all;
+    while (same != nullptr && (same->right.object != a.object || same->right.mode != mode)) same = same->next;
+    if (same == nullptr)
+      all = ::new (allocate(sizeof(joined_right))) joined_right{{.object = a.object, .mode = mode}, all};
+  }
+  return all;
+}
+
 /// What stands in the frame of a divisible body for the parts that thieves have taken from it. Its owner executes
 /// it in the ordinary way: it waits for the parts in reference order, and folds what each has contributed.
 class parts_join final : public closure {
  public:
   /// `first`: in reference order; may be null. `thrown`: by the steal function, before all parts. `rights`: of
   /// the parts, in memory that lasts as long as the frame. `failing`: an exception is about to leave the body.
-  parts_join(stolen_part* first, std::exception_ptr thrown, std::span<const access> rights,
-             bool failing) noexcept
+  parts_join(stolen_part* first, std::exception_ptr thrown, const joined_right* rights, bool failing) noexcept
       : closure(what_), first_(first), thrown_(std::move(thrown)), rights_(rights), failing_(failing) {
     local = true;
   }
@@ -47,7 +69,7 @@ class parts_join final : public closure {
   static void drop_(closure& c) noexcept { static_cast<parts_join&>(c).end_parts(false); }
   static void more_(closure& c, access_visitor& v) {
     auto& self = static_cast<parts_join&>(c);
-    for (const access& a : self.rights_) v.see(v, a);
+    for (const joined_right* r = self.rights_; r != nullptr; r = r->next) v.see(v, r->right);
   }
   static const task_options& options_(const closure&) noexcept {
     static constexpr task_options options{.name = "parts that thieves have taken"};
@@ -82,7 +104,7 @@ class parts_join final : public closure {
 
   stolen_part* first_;
   std::exception_ptr thrown_;
-  std::span<const access> rights_;
+  const joined_right* rights_;
   bool failing_;
 };
 
@@ -124,19 +146,11 @@ WEFT_FUNCTION divisible_body::~divisible_body() {
   };
   if (s.recorded != nullptr) s.recorded->broken = true;  // which parts there are differs from call to call
   if (!s.pending()) open_frame(s, allocate(sizeof(frame)));
-  auto* const rights = static_cast<access*>(allocate(sizeof(access) * (rights_.size() + 1)));
-  std::ranges::uninitialized_copy(rights_, std::span(rights, rights_.size()));
+  const joined_right* rights = nullptr;
+  for (const stolen_part* p = newest_; p != nullptr; p = p->older) rights = join_rights(*p, rights, allocate);
   const bool failing = std::uncaught_exceptions() > exceptions_;
   link(*s.top, *::new (allocate(sizeof(parts_join)))
-           parts_join(newest_, std::move(thrown_), {rights, rights_.size()}, failing));
-}
-
-WEFT_FUNCTION void theft::add_right(const access& a) {
-  // A part that contributes is folded by whoever joins it, alone: to other tasks that is an update.
-  const access_mode mode = a.mode == access_mode::read ? access_mode::read : access_mode::update;
-  const auto same = std::ranges::find_if(
-      from_.rights_, [&](const access& b) { return b.object == a.object && b.mode == mode; });
-  if (same == from_.rights_.end()) from_.rights_.push_back({.object = a.object, .mode = mode});
+           parts_join(newest_, std::move(thrown_), rights, failing));
 }
 
 WEFT_FUNCTION void theft::add(stolen_part& p, int priority) {
