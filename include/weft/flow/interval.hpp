@@ -14,8 +14,8 @@ namespace weft::inline WEFT_ABI {
 /// The integers from `first` on that are less than `last`, given out in parts: at the front to the body that
 /// owns the interval, at the back to thieves, whom its weft::steal_function lets in.
 ///
-/// *Thread safety*: one thread takes at the front, the owner; any number take at the back. *Requires*: thieves
-/// take in a steal function, or elsewhere while a weft::runtime exists.
+/// *Thread safety*: one thread takes at the front, the owner; any number take at the back. *Requires*:
+/// thieves take in a steal function, or elsewhere while a weft::runtime exists.
 ///
 /// *Example*: `weft::interval<long> left(0, n); while (const auto part = left.take_front(256)) ...`
 ///
@@ -37,8 +37,9 @@ class interval {
   interval(const interval&) = delete;
   interval& operator=(const interval&) = delete;
 
-  /// Takes at most `most` integers at the front, at least one; nothing where nothing is left or `most` is zero.
-  /// *Requires*: called by the owner. *Cost*: a store and two loads, where no thief comes close; else a lock.
+  /// Takes at most `most` integers at the front, at least one; nothing where nothing is left or `most` is
+  /// zero. *Requires*: called by the owner. *Cost*: a store and two loads, where no thief comes close; else a
+  /// lock.
   std::optional<part> take_front(size_type most) noexcept {
     const I first = front_.load(base::memory_order_relaxed);  // the owner's own store, or under the lock
     const I last = back_.load(base::memory_order_relaxed);    // a first look

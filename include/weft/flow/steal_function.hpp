@@ -54,8 +54,8 @@ void fork_stolen(sched::theft& from, const task_options& options, F&& f, typenam
   std::array<sched::access, count> rights;
   [[maybe_unused]] std::size_t i = 0;
   (tell_rights<Adaptors>(kept, [&](const sched::access& a) { rights[i++] = a; }), ...);
-  auto made = std::make_unique<stolen_task<closure, count>>(
-      rights, callable(std::forward<F>(f)), result<void>(), &options, std::move(kept)...);
+  auto made = std::make_unique<stolen_task<closure, count>>(rights, callable(std::forward<F>(f)),
+                                                            result<void>(), &options, std::move(kept)...);
   made->contributions = (Adaptors::parts + ... + 0u);
   made->task.privatized = made->contributions != 0;
   try {
@@ -73,9 +73,9 @@ void fork_stolen(sched::theft& from, const task_options& options, F&& f, typenam
 /// *Thread safety*: for the call.
 class thief {
  public:
-  /// Forks a task for the thief: it starts at once, while the body goes on. In reference order it stands behind
-  /// the body, and before the tasks that steal functions of this body have forked earlier. The body's task has
-  /// not ended before this one has.
+  /// Forks a task for the thief: it starts at once, while the body goes on. In reference order it stands
+  /// behind the body, and before the tasks that steal functions of this body have forked earlier. The body's
+  /// task has not ended before this one has.
   ///
   /// *Requires*: as weft::fork; `f` returns nothing. Arguments are values, rights to read, and rights to
   /// contribute (checked at compile time): the body itself goes on with what it writes.
@@ -102,12 +102,12 @@ class thief {
     using callable = std::decay_t<F>;
     static_assert(!flow::signature<callable>::known || flow::parameter_count<callable> == sizeof...(A),
                   "weft: fork needs exactly one argument for each parameter of the task");
-    static_assert((flow::given_while_running<A> && ...),
-                  "weft: a steal function can give away values, rights to read and rights to contribute; what "
-                  "the body writes or updates it goes on with itself");
+    static_assert(
+        (flow::given_while_running<A> && ...),
+        "weft: a steal function can give away values, rights to read and rights to contribute; what "
+        "the body writes or updates it goes on with itself");
     if constexpr ((flow::given_while_running<A> && ...))
-      flow::fork_stolen<F,
-                        flow::argument_adaptor<typename flow::parameter_of<callable, N>::type, A>...>(
+      flow::fork_stolen<F, flow::argument_adaptor<typename flow::parameter_of<callable, N>::type, A>...>(
           theft_, options, std::forward<F>(f),
           flow::argument_adaptor<typename flow::parameter_of<callable, N>::type, A>::keep(
               std::forward<A>(a))...);
@@ -120,12 +120,12 @@ class thief {
 /// chosen in advance, and forks nothing where nobody asks.
 ///
 /// The object is a variable of the body, behind what its function refers to; better of its outermost scope:
-/// what thieves have taken stands in reference order behind all that the body has forked when this object ends,
-/// each part before those taken earlier. So work is cut off at the back. Reductions, exceptions and later tasks
-/// come out as if the body had forked the parts there.
+/// what thieves have taken stands in reference order behind all that the body has forked when this object
+/// ends, each part before those taken earlier. So work is cut off at the back. Reductions, exceptions and
+/// later tasks come out as if the body had forked the parts there.
 ///
-/// *Requires*: made in a task. `give` is called on thieves' threads, one at a time, also while the body waits; it
-/// must not wait, and what it shares with the body is theirs to protect (weft::interval does).
+/// *Requires*: made in a task. `give` is called on thieves' threads, one at a time, also while the body
+/// waits; it must not wait, and what it shares with the body is theirs to protect (weft::interval does).
 ///
 /// An exception of `give` counts as one of the first part; it is not called again. It is not called at all
 /// where no other worker is idle, and where races between tasks are looked for.

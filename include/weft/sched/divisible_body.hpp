@@ -10,8 +10,8 @@ namespace weft::inline WEFT_ABI::sched {
 class engine;
 class theft;
 
-/// A task that a thief was given, in memory of its own: the root of the strand that executes it. The body from
-/// which it was taken waits for it behind its own end, folds what it has contributed, and frees it.
+/// A task that a thief was given, in memory of its own: the root of the strand that executes it. The body
+/// from which it was taken waits for it behind its own end, folds what it has contributed, and frees it.
 ///
 /// Who may touch it when:
 ///  1. The thief that makes it, until the strand is submitted.
@@ -40,8 +40,8 @@ struct stolen_part : closure {
 /// before those taken earlier.
 class divisible_body {
  public:
-  /// `give` is called by thieves with `context`, from now on, one at a time, and not after this object has ended.
-  /// Contract violation outside tasks.
+  /// `give` is called by thieves with `context`, from now on, one at a time, and not after this object has
+  /// ended. Contract violation outside tasks.
   divisible_body(void (*give)(void* context, theft&), void* context);
   divisible_body(const divisible_body&) = delete;
   divisible_body& operator=(const divisible_body&) = delete;

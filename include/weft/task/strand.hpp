@@ -137,7 +137,7 @@ struct alignas(64) strand {
   base::spin_lock graphs_mutex;
   base::atomic<divisible_body*> divisible{nullptr};  ///< of its bodies, the outermost first, changed under
   base::mutex divisible_mutex;                       ///< which thieves hold while they call user code
-  steal_cooldown cooldown;                ///< frames that thieves leave to the owner
+  steal_cooldown cooldown;                           ///< frames that thieves leave to the owner
   graph* source_graph = nullptr;          ///< whose nodes it executes, if it took them from a graph:
   graph_node* node = nullptr;             ///< the one it executes,
   graph_node* batch = nullptr;            ///< those not begun,

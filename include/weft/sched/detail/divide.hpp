@@ -31,8 +31,8 @@ struct joined_right {
   const joined_right* next;
 };
 
-/// Adds the rights of a part to those of others. A part that contributes is folded by whoever joins it, alone: to
-/// other tasks that is an update. `allocate` does not fail.
+/// Adds the rights of a part to those of others. A part that contributes is folded by whoever joins it,
+/// alone: to other tasks that is an update. `allocate` does not fail.
 template <class Allocate>
 const joined_right* join_rights(const stolen_part& p, const joined_right* all, Allocate allocate) noexcept {
   for (std::size_t i = 0; i < p.right_count; ++i) {
@@ -46,12 +46,14 @@ const joined_right* join_rights(const stolen_part& p, const joined_right* all, A
   return all;
 }
 
-/// What stands in the frame of a divisible body for the parts that thieves have taken from it. Its owner executes
-/// it in the ordinary way: it waits for the parts in reference order, and folds what each has contributed.
+/// What stands in the frame of a divisible body for the parts that thieves have taken from it. Its owner
+/// executes it in the ordinary way: it waits for the parts in reference order, and folds what each has
+/// contributed.
 class parts_join final : public closure {
  public:
-  /// `first`: in reference order; may be null. `thrown`: by the steal function, before all parts. `rights`: of
-  /// the parts, in memory that lasts as long as the frame. `failing`: an exception is about to leave the body.
+  /// `first`: in reference order; may be null. `thrown`: by the steal function, before all parts. `rights`:
+  /// of the parts, in memory that lasts as long as the frame. `failing`: an exception is about to leave the
+  /// body.
   parts_join(stolen_part* first, std::exception_ptr thrown, const joined_right* rights, bool failing) noexcept
       : closure(what_), first_(first), thrown_(std::move(thrown)), rights_(rights), failing_(failing) {
     local = true;
@@ -149,8 +151,8 @@ WEFT_FUNCTION divisible_body::~divisible_body() {
   const joined_right* rights = nullptr;
   for (const stolen_part* p = newest_; p != nullptr; p = p->older) rights = join_rights(*p, rights, allocate);
   const bool failing = std::uncaught_exceptions() > exceptions_;
-  link(*s.top, *::new (allocate(sizeof(parts_join)))
-           parts_join(newest_, std::move(thrown_), rights, failing));
+  link(*s.top,
+       *::new (allocate(sizeof(parts_join))) parts_join(newest_, std::move(thrown_), rights, failing));
 }
 
 WEFT_FUNCTION void theft::add(stolen_part& p, int priority) {
@@ -175,8 +177,8 @@ WEFT_FUNCTION void theft::add(stolen_part& p, int priority) {
     engine_.submit(s);
 }
 
-/// Asks the bodies of a strand for work, the outermost first. *Returns*: a strand that executes a part, adopted;
-/// or null.
+/// Asks the bodies of a strand for work, the outermost first. *Returns*: a strand that executes a part,
+/// adopted; or null.
 inline strand* worker::take_part(strand& s) noexcept {
   // Relaxed: a first look from outside.
   if (s.divisible.load(base::memory_order_relaxed) == nullptr) return nullptr;
