@@ -129,8 +129,8 @@ class thief {
                   "weft: fork needs exactly one argument for each parameter of the task");
     static_assert(
         (flow::given_while_running<A> && ...),
-        "weft: a steal function can give away values, rights to read and rights to contribute; what "
-        "the body writes or updates it goes on with itself");
+        "weft: a steal function can give away values and rights to read, contribute and append; what the "
+        "body writes or updates it goes on with itself");
     if constexpr ((flow::given_while_running<A> && ...))
       flow::fork_stolen<F, flow::argument_adaptor<typename flow::parameter_of<callable, N>::type, A>...>(
           theft_, options, std::forward<F>(f),

@@ -59,6 +59,7 @@ class divisible_body {
   void (*give_)(void*, theft&);
   void* context_;
   strand& home_;
+  const bool listed_;               ///< there may be thieves
   divisible_body* next_ = nullptr;  ///< the next one further in
   stolen_part* newest_ = nullptr;
   int exceptions_;             ///< under way when it began

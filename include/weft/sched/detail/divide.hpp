@@ -114,9 +114,14 @@ class parts_join final : public closure {
 };
 
 WEFT_FUNCTION divisible_body::divisible_body(void (*give)(void*, theft&), void* context)
-    : give_(give), context_(context), home_(current()), exceptions_(std::uncaught_exceptions()) {
+    : give_(give),
+      context_(context),
+      home_(current()),
+      listed_(!WEFT_RACES && home_.wanted_surplus != 0),
+      exceptions_(std::uncaught_exceptions()) {
   if (is_outside(home_))
     fail_outside("a steal_function was made outside a task; only a running task has work to give away");
+  if (!listed_) return;
   {
     const std::lock_guard hold(home_.divisible_mutex);
     base::atomic<divisible_body*>* link = &home_.divisible;
@@ -132,6 +137,7 @@ WEFT_FUNCTION divisible_body::divisible_body(void (*give)(void*, theft&), void* 
 }
 
 WEFT_FUNCTION divisible_body::~divisible_body() {
+  if (!listed_) return;
   {
     const std::lock_guard hold(home_.divisible_mutex);
     divisible_body* all = home_.divisible.load(base::memory_order_relaxed);  // changed under the lock only
