@@ -14,7 +14,7 @@
 #   PLAIN              without precompiled header and compiled library: the sources define what weft's own headers define
 # The target weft_tests_<label> builds all tests that carry the label.
 set(WEFT_TEST_SUPPORT_DIR "${CMAKE_CURRENT_LIST_DIR}")
-option(WEFT_TEST_COMPILED "Tests find in compiled libraries, one for each set of flags, what else their headers define" OFF)
+set(WEFT_TEST_COMPILED OFF CACHE STRING "Tests find in a compiled library what else their headers define: ON (all), unit (those with this label), OFF")
 set(WEFT_TEST_UNIT_OPTIONS "" CACHE STRING "Compiler options of the tests labelled unit or fault, before their own")
 set(weft_test_switches SERIAL FAILS PLAIN ALONE)
 set(weft_test_values NAME TIMEOUT EXPECT)
@@ -67,7 +67,8 @@ macro(weft_test_executable base)
   endif()
   target_compile_options("${target}" PRIVATE ${arg_OPTIONS})
   set(internal "")
-  if(WEFT_TEST_COMPILED AND NOT (arg_PLAIN OR arg_DEFINITIONS OR arg_OPTIONS))
+  if(WEFT_TEST_COMPILED AND NOT (arg_PLAIN OR arg_DEFINITIONS OR arg_OPTIONS)
+      AND ("unit" IN_LIST arg_LABELS OR NOT WEFT_TEST_COMPILED STREQUAL "unit"))
     weft_test_compiled()
   endif()
 endmacro()

@@ -38,10 +38,10 @@ template <class Closure, class Places, std::size_t Rights>
 struct stolen_task final : sched::stolen_part {
   template <class... A>
   explicit stolen_task(const Places& places, const std::array<sched::access, Rights>& told, A&&... arguments)
-      : stolen_part(closure_, rights_.data(), Rights),
-        places_(places),
-        rights_(told),
-        closure_(std::forward<A>(arguments)...) {}
+      : stolen_part(closure_), places_(places), rights_(told), closure_(std::forward<A>(arguments)...) {
+    all_rights = rights_.data();
+    right_count = Rights;
+  }
   stolen_task(const stolen_task&) = delete;
   stolen_task& operator=(const stolen_task&) = delete;
   ~stolen_task() override {}  // the payload ends with the task

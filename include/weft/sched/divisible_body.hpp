@@ -18,8 +18,8 @@ class theft;
 ///  2. The strand that executes it, until `ended` is set.
 ///  3. From then on, and `older` always, the strand from which it was taken.
 struct stolen_part : closure {
-  /// `c`: the task, and `all`: its rights, both of which the derived object contains.
-  stolen_part(closure& c, const access* all, std::size_t count) noexcept;
+  /// `c`: the task, which the derived object contains.
+  explicit stolen_part(closure& c) noexcept;
   virtual ~stolen_part() = default;
   /// Its place in reference order is here. `conditional`: settle() tells whether it counts.
   virtual void link(bool conditional) noexcept = 0;
@@ -27,8 +27,8 @@ struct stolen_part : closure {
   virtual void settle(bool counts) noexcept = 0;
 
   closure& task;
-  const access* rights;
-  std::size_t right_count;
+  const access* all_rights = nullptr;  ///< of the task, in the derived object
+  std::size_t right_count = 0;
   std::uint32_t contributions = 0;  ///< of the task; kept until they are folded
   bool dropped = false;             ///< it never ran
   std::exception_ptr error;

@@ -22,8 +22,7 @@ inline constexpr descriptor stolen_part::what_{
       return t.what->options(t);
     }};
 
-WEFT_FUNCTION stolen_part::stolen_part(closure& c, const access* all, std::size_t count) noexcept
-    : closure(what_), task(c), rights(all), right_count(count) {}
+WEFT_FUNCTION stolen_part::stolen_part(closure& c) noexcept : closure(what_), task(c) {}
 
 /// A right of one of the parts that are joined.
 struct joined_right {
@@ -36,7 +35,7 @@ struct joined_right {
 template <class Allocate>
 const joined_right* join_rights(const stolen_part& p, const joined_right* all, Allocate allocate) noexcept {
   for (std::size_t i = 0; i < p.right_count; ++i) {
-    const access& a = p.rights[i];
+    const access& a = p.all_rights[i];
     const access_mode mode = a.mode == access_mode::read ? access_mode::read : access_mode::update;
     const joined_right* same = all;
     while (same != nullptr && (same->right.object != a.object || same->right.mode != mode)) same = same->next;
