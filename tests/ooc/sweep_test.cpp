@@ -308,7 +308,7 @@ TEST_CASE("transfers that are short, late, in another order or refused change no
                                       .tile_columns = 150,
                                       .overwrite = true});
       fill(rt, g);
-      g.use(std::make_unique<weft_test::faulty_engine>(weft_test::seed(), faults), 6);
+      g.use(weft_test::faulty_engine(weft_test::seed(), faults), 6);
       ooc::sweep(rt, g, sweeps, kernel_23{}, {.policy = policy, .disk = some_disk});
       INFO("seed " << weft_test::seed() << ", layout " << static_cast<int>(layout) << ", policy "
                    << ooc::name_of(policy));
@@ -339,7 +339,7 @@ TEST_CASE("after a failed transfer the file holds the last finished pass") {
       {
         weft_test::grid g(in / "grid", {.rows = rows, .columns = columns, .overwrite = true});
         fill(rt, g);
-        g.use(std::make_unique<weft_test::faulty_engine>(
+        g.use(weft_test::faulty_engine(
                   3, faults,
                   [&](const ooc::transfer& t) { return t.write == writing && --left < 0 ? EIO : 0; }),
               4);
@@ -469,6 +469,45 @@ TEST_CASE("a stop ends the sweeps within the blocks in work, after the pass that
   }
 }
 
+TEST_CASE("transfers that wait when the sweeps end early are not carried out") {
+  const weft_test::scratch in(weft_test::medium::memory);
+  calibrate(in);
+  weft::runtime rt({.workers = 2});
+  for (const ooc::policy policy : {ooc::policy::basic, ooc::policy::three_buffers, ooc::policy::pool,
+                                   ooc::policy::overlay, ooc::policy::chained})
+    for (const bool stopped : {true, false}) {
+      INFO(ooc::name_of(policy) << (stopped ? ", stopped" : ", failed"));
+      weft_test::grid g(in / "grid",
+                        {.rows = 160, .columns = 60, .layout = ooc::layout::row_major, .overwrite = true});
+      fill(rt, g);
+      std::stop_source stop;
+      std::atomic<int> begun{0};
+      constexpr int last = 9;
+      g.use(weft_test::scripted({.result = [&](const ooc::transfer& t) -> long {
+              if (++begun == last) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(20));  // others come to wait
+                if (!stopped) return -EIO;
+                stop.request_stop();
+              }
+              return weft_test::transfer_now(t);
+            }}),
+            1);
+      const ooc::sweep_options options{
+          .policy = policy, .chained = 1, .kernel = "k", .stop = stop.get_token()};
+      const auto sweep = [&] { ooc::sweep(rt, g, 3, kernel_23{}, options); };
+      if (stopped)
+        CHECK_THROWS_AS(sweep(), weft::cancelled);
+      else
+        CHECK_THROWS_AS(sweep(), std::system_error);
+      CHECK(g.queue().statistics().dropped > 0);
+      // What stands before a failed one is carried out, too.
+      CHECK(begun <= last + (stopped ? 0 : 12));
+      CHECK(g.sweeps() == 0);
+      ooc::sweep(rt, g, 2, kernel_23{}, {.policy = policy, .kernel = "k"});
+      CHECK(weft_test::holds(g, weft_test::plain_loops(160, 60, 2)));
+    }
+}
+
 TEST_CASE("a stop that comes when a pass is complete loses nothing") {
   const weft_test::scratch in(weft_test::medium::memory);
   weft::runtime rt({.workers = 2});
@@ -513,8 +552,8 @@ TEST_CASE("an overlay of several sweeps that does not end leaves the values from
       in / "grid",
       {.rows = 64, .columns = 64, .layout = ooc::layout::blocks, .tile_rows = 16, .tile_columns = 16});
   fill(rt, g);
-  g.use(std::make_unique<weft_test::faulty_engine>(
-            5, faults, [&](const ooc::transfer& t) { return t.write && --left < 0 ? ENOSPC : 0; }),
+  g.use(weft_test::faulty_engine(5, faults,
+                                 [&](const ooc::transfer& t) { return t.write && --left < 0 ? ENOSPC : 0; }),
         4);
   const ooc::sweep_options options{.policy = ooc::policy::overlay, .disk = some_disk};
   ooc::sweep(rt, g, 3, kernel_23{}, options);

@@ -100,14 +100,13 @@ struct choice {
 /// *Requires*: the kernel has no side effects and does not throw.
 /// *Effects*: after each pass the new values are on the device, and the file is valid; whoever ends the
 /// process before leaves the values of the last finished pass (grid.sweeps() says how many sweeps they have
-/// seen). A stop ends the sweeps when the tiles in work have been computed; a pass that is complete counts.
-/// *Returns*: what was done and used, and what the model had predicted.
-/// *Throws*: weft::error if the budget is too small, with the least one that suffices; std::system_error with
-/// path and offset; weft::cancelled if a stop was requested before all sweeps were done; std::bad_alloc. The
-/// file then holds the last finished pass.
-/// *Suspends*: as runtime::run; at the end of a pass the thread waits for the device.
-/// *Source*: three_buffers, basic and in_core: Caron, Desprez, Suter 2004; chained:
-/// docs/explanation/out-of-core.md.
+/// seen). A stop ends the sweeps when the tiles in work have been computed and the transfers at the device
+/// have ended; those that wait are dropped. A pass that is complete counts. *Returns*: what was done and
+/// used, and what the model had predicted. *Throws*: weft::error if the budget is too small, with the least
+/// one that suffices; std::system_error with path and offset; weft::cancelled if a stop was requested before
+/// all sweeps were done; std::bad_alloc. The file then holds the last finished pass. *Suspends*: as
+/// runtime::run; at the end of a pass the thread waits for the device. *Source*: three_buffers, basic and
+/// in_core: Caron, Desprez, Suter 2004; chained: docs/explanation/out-of-core.md.
 template <class T, std::size_t Fields, class Kernel>
 report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const Kernel& kernel,
              const sweep_options& options = {}) {

@@ -143,6 +143,8 @@ class chained_pass {
   void run(std::size_t sweeps, policy p, const largest_changes* changes, const std::stop_token& stop) {
     policy_ = p;
     stop_ = stop;
+    series_.emplace();
+    tasks_ = 0;
     if (changes != nullptr)
       run_(sweeps, changes);
     else
@@ -155,6 +157,8 @@ class chained_pass {
     aligned_buffer values, fields;
     token own;
   };
+  /// The place of the next task that transfers something.
+  transfer_place next_() noexcept { return {&*series_, tasks_++}; }
   /// What orders a transfer besides the data.
   token& transfer_(staging& s) noexcept {
     return policy_ == policy::basic || policy_ == policy::three_buffers ? disk_ : s.own;
@@ -216,10 +220,10 @@ class chained_pass {
     staging& from = incoming_[unit % plan_.staged];
     fork(
         {.name = "read strips", .priority = 2, .event = true},
-        [this, unit](staging& s, token&) {
+        [this, unit, place = next_()](staging& s, token&) {
           for_tiles_(unit, [&](std::size_t t, std::size_t i) {
-            grid_.read_values(t, grid_.version(), s.values.data() + i * geometry_.values_bytes());
-            grid_.read_fields(t, s.fields.data() + i * geometry_.fields_bytes());
+            grid_.read_values(t, grid_.version(), s.values.data() + i * geometry_.values_bytes(), place);
+            grid_.read_fields(t, s.fields.data() + i * geometry_.fields_bytes(), place);
           });
         },
         update(borrow(from)), update(borrow(transfer_(from))));
@@ -266,9 +270,9 @@ class chained_pass {
         update(borrow(slots_[unit % plan_.units])), read(borrow(group_(after_group))), update(borrow(to)));
     fork(
         {.name = "write strips", .priority = 2, .event = true},
-        [this, unit](const staging& s, token&) {
+        [this, unit, place = next_()](const staging& s, token&) {
           for_tiles_(unit, [&](std::size_t t, std::size_t i) {
-            grid_.write_values(t, 1 - grid_.version(), s.values.data() + i * geometry_.values_bytes());
+            grid_.write_values(t, 1 - grid_.version(), s.values.data() + i * geometry_.values_bytes(), place);
           });
         },
         read(borrow(to)), update(borrow(transfer_(to))));
@@ -286,6 +290,8 @@ class chained_pass {
   std::size_t width_ = 1;       // columns of tiles in a task, the same in all groups
   std::vector<token> slots_, groups_, columns_;
   std::vector<staging> incoming_, outgoing_;
+  std::optional<transfer_series> series_;
+  std::uint64_t tasks_ = 0;  // that transfer something
 };
 
 }  // namespace weft::inline WEFT_ABI::ooc::detail

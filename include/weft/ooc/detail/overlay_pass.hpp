@@ -11,6 +11,7 @@
 
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <ostream>
 #include <vector>
 
@@ -182,6 +183,7 @@ class overlay_pass {
     }
     overlay.schedule();
     overlay.record(times != nullptr);
+    series_.emplace();
     overlay.run(rt, sweeps, {.stop = std::move(stop)});
     if (times != nullptr) overlay.write_times(*times);
   }
@@ -206,13 +208,18 @@ class overlay_pass {
     const unsigned after = 1 - grid_.version(), before = sweep == 0 ? grid_.version() : after;
     const bool top = t.row == 0, left = t.column == 0;
     const bool bottom = t.row + t.rows == geometry_.rows, right = t.column + t.columns == geometry_.columns;
+    const transfer_place place{&*series_, sweep * geometry_.tiles() + number};
+    const auto read_side = [&](std::size_t tile, unsigned version, side s, aligned_buffer& to) {
+      for (const file_extent& e : extents_of(geometry_, tile, version, s))
+        grid_.read_part(e, to.data(), place);
+    };
     fork({.name = "read a tile", .event = true}, [&] {
-      grid_.read_values(number, before, b.values.data());
-      grid_.read_fields(number, b.fields.data());
-      if (!top) read_side_(number - across, after, side::last_row, b.north);
-      if (!left) read_side_(number - 1, after, side::last_column, b.west);
-      if (!right) read_side_(number + 1, before, side::first_column, b.east);
-      if (!bottom) read_side_(number + across, before, side::first_row, b.south);
+      grid_.read_values(number, before, b.values.data(), place);
+      grid_.read_fields(number, b.fields.data(), place);
+      if (!top) read_side(number - across, after, side::last_row, b.north);
+      if (!left) read_side(number - 1, after, side::last_column, b.west);
+      if (!right) read_side(number + 1, before, side::first_column, b.east);
+      if (!bottom) read_side(number + across, before, side::first_row, b.south);
     });
     sync();
     // The element of a side; only asked for where there is such a tile.
@@ -234,11 +241,8 @@ class overlay_pass {
     sweep_tile(geometry_, t, elements<T>(b.values), elements<T>(b.values), elements<T>(b.fields),
                geometry_.field_pitch(t), around, elements<T>(b.work), kernel_, changes);
     fork({.name = "write a tile", .event = true},
-         [&] { grid_.write_values(number, after, b.values.data()); });
+         [&] { grid_.write_values(number, after, b.values.data(), place); });
     sync();
-  }
-  void read_side_(std::size_t tile, unsigned version, side s, aligned_buffer& to) {
-    for (const file_extent& e : extents_of(geometry_, tile, version, s)) grid_.read_part(e, to.data());
   }
 
   grid_file<T, Fields>& grid_;
@@ -246,6 +250,7 @@ class overlay_pass {
   const Kernel& kernel_;
   std::vector<buffer> buffers_;
   waiting_pool<buffer> pool_;
+  std::optional<transfer_series> series_;
 };
 
 }  // namespace weft::inline WEFT_ABI::ooc::detail
