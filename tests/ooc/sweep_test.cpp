@@ -364,6 +364,36 @@ TEST_CASE("after a failed transfer the file holds the last finished pass") {
     }
 }
 
+TEST_CASE("a mapped file that ends too early is a system error with path and offset") {
+  const weft_test::scratch in(weft_test::medium::memory);
+  weft::runtime rt({.workers = 1});
+  for (const ooc::layout layout : layouts)
+    for (const bool values : {true, false}) {
+      INFO("layout " << static_cast<int>(layout) << (values ? ", values" : ", coefficients"));
+      weft_test::grid g(in / "grid", {.rows = 60,
+                                      .columns = 700,
+                                      .layout = layout,
+                                      .tile_rows = 16,
+                                      .tile_columns = 100,
+                                      .overwrite = true});
+      fill(rt, g);
+      const ooc::grid_geometry& at = g.geometry();
+      const std::uint64_t end = values ? at.values(at.tiles() - 1, 0).offset
+                                       : at.field_extent(at.tiles() - 1, at.field_extents() - 1).offset;
+      g.file().resize(end);
+      try {
+        ooc::sweep(rt, g, 1, kernel_23{}, {.policy = ooc::policy::in_core, .disk = some_disk});
+        FAIL("the file was too short");
+      } catch (const std::system_error& e) {
+        CHECK(e.code().value() == ENODATA);
+        const std::string what = e.what();
+        const std::size_t first = values ? at.field_extent(0, 0).offset : end;
+        CHECK(what.find('\'' + (in / "grid") + "' at offset " + std::to_string(first)) != std::string::npos);
+      }
+      CHECK(g.sweeps() == 0);
+    }
+}
+
 TEST_CASE("who is killed leaves the values of the last finished pass") {
   const weft_test::scratch in(weft_test::medium::memory);
   calibrate(in);

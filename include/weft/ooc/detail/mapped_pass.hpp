@@ -8,8 +8,9 @@
 
 namespace weft::inline WEFT_ABI::ooc::detail {
 
-/// A pass of one sweep over mapped memory; the baseline of the paper. A file that somebody cuts meanwhile is
-/// a SIGBUS.
+/// A pass of one sweep over mapped memory; the baseline of the paper. The pages of a tile are brought into
+/// memory before it is computed, so that one that cannot be read is an error and not a SIGBUS. It is one
+/// still where the kernel does not know that (before Linux 5.14), or has taken the page away meanwhile.
 /// *Source*: Caron, Desprez, Suter 2004, section 5.
 template <class T, std::size_t Fields, class Kernel>
 class mapped_pass {
@@ -33,7 +34,8 @@ class mapped_pass {
   ~mapped_pass() { ::munmap(at_, size_); }
 
   /// Does one sweep. `stopped()`: whether to end before the next tile; `changes`: as tile_pass::run.
-  /// *Throws*: std::system_error; cancelled if it ends early, without waiting for the device.
+  /// *Throws*: std::system_error, with path and offset; cancelled if it ends early, without waiting for the
+  /// device.
   template <class Stopped>
   void run(Stopped stopped, const largest_changes* changes) {
     frontier_.changes = changes;
@@ -43,8 +45,10 @@ class mapped_pass {
     const auto values = [&](std::size_t tile, unsigned v) {
       return reinterpret_cast<T*>(at_ + g.values(tile, v).offset);
     };
+    need_(g.values(0, version), need::read);
     for (std::size_t i = 0; i < g.tiles(); ++i) {
       if (stopped()) throw cancelled();
+      need_around_(i);
       const tile_shape t = g.tile(i);
       if (t.column == 0) std::copy_n(grid_.west() + t.row, t.rows, elements<T>(frontier_.west));
       const std::size_t below = i + g.tiles_across();
@@ -62,6 +66,38 @@ class mapped_pass {
   }
 
  private:
+  enum class need { read, write };
+  /// What a tile needs besides its old values, which the one before it has needed.
+  void need_around_(std::size_t tile) const {
+    const grid_geometry& g = grid_.geometry();
+    const std::size_t below = tile + g.tiles_across();
+    if (tile + 1 < g.tiles()) need_(g.values(tile + 1, grid_.version()), need::read);
+    if (below < g.tiles()) need_(g.first_row(below, grid_.version()), need::read);
+    for (std::size_t i = 0; i < g.field_extents(); ++i) need_(g.field_extent(tile, i), need::read);
+    need_(g.values(tile, 1 - grid_.version()), need::write);
+  }
+  /// Brings a part of the file into memory. *Throws*: std::system_error with the offset of the first page for
+  /// which that fails.
+  void need_(const file_extent& e, need how) const {
+    if (advised_(e.offset, e.size, how) == 0) return;
+    for (std::uint64_t at = e.offset; at < e.offset + e.size; at += file_alignment)
+      if (const int why = advised_(at, file_alignment, how)) {
+        const io::file& f = grid_.file();
+        // The kernel says EFAULT where an access would be a SIGBUS: the file ends before, or the device
+        // failed.
+        const int code = why != EFAULT ? why : at >= f.size() ? ENODATA : EIO;
+        io::fail(code, how == need::write ? "write" : "read", f.path(), at);
+      }
+  }
+  /// *Returns*: 0, or the errno value with which pages cannot be had.
+  int advised_(std::uint64_t offset, std::size_t size, need how) const noexcept {
+    constexpr int populate_read = 22, populate_write = 23;  // MADV_POPULATE_*, which glibc has since 2.35
+    for (;;) {
+      if (::madvise(at_ + offset, size, how == need::write ? populate_write : populate_read) == 0) return 0;
+      if (errno == EINVAL || errno == EAGAIN) return 0;  // not known there; not now
+      if (errno != EINTR) return errno;
+    }
+  }
   const T* field_(std::size_t tile, std::size_t which) const {
     return reinterpret_cast<const T*>(at_ + grid_.geometry().field_extent(tile, which).offset);
   }
