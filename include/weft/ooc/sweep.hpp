@@ -5,6 +5,7 @@
 #include <weft/ooc/calibration.hpp>
 #include <weft/ooc/detail/chained_pass.hpp>
 #include <weft/ooc/detail/mapped_pass.hpp>
+#include <weft/ooc/detail/overlay_lines.hpp>
 #include <weft/ooc/detail/overlay_pass.hpp>
 #include <weft/ooc/detail/prediction.hpp>
 #include <weft/ooc/detail/progress.hpp>
@@ -66,10 +67,8 @@ std::size_t buffers_within(const grid_geometry& g, std::size_t boundary_bytes, p
   return buffers;
 }
 
-/// *Throws*: weft::error if such a kernel cannot sweep over such a grid with such a policy.
-inline void check_reach(const reach& sees, const grid_geometry& g, policy p) {
-  if (p == policy::in_core || p == policy::overlay)
-    throw error(std::string("weft: the policy ") + name_of(p) + " is for kernels that see four neighbours");
+/// *Throws*: weft::error if such a kernel cannot sweep over such a grid.
+inline void check_reach(const reach& sees, const grid_geometry& g) {
   const std::size_t wanted = std::max(sees.rows(), sees.columns());
   if (wanted > g.border)
     throw error("weft: the kernel sees " + std::to_string(wanted) +
@@ -83,7 +82,7 @@ inline void check_reach(const reach& sees, const grid_geometry& g, policy p) {
 struct choice {
   ooc::policy policy;
   std::size_t buffers = 0;  // of basic, three_buffers and pool
-  chained_plan chain = {};  // of chained, and of all for kernels that see a rectangle
+  chained_plan chain = {};  // of chained; for kernels that see a rectangle, of all that have buffers
   overlay_plan turns = {};  // of overlay
 };
 
@@ -94,9 +93,8 @@ struct choice {
 /// called with values of type T, or with vectors of them, whose lanes are points; `coefficients[i]` is of the
 /// same type. A kernel with a constant `reach` (window_kernel) sees a rectangle instead: it gets
 /// `kernel(at, coefficients)` with a neighbourhood `at` of values of type T; points before its own in the
-/// order of rows have new values, the others old ones. The policies in_core and overlay are not for it. The
-/// results are bit-identical to those of the plain loops if the compiler fuses no operations
-/// (-ffp-contract=off), whatever the policy.
+/// order of rows have new values, the others old ones. The results are bit-identical to those of the plain
+/// loops if the compiler fuses no operations (-ffp-contract=off), whatever the policy.
 /// *Requires*: the kernel has no side effects and does not throw.
 /// *Effects*: after each pass the new values are on the device, and the file is valid; whoever ends the
 /// process before leaves the values of the last finished pass (grid.sweeps() says how many sweeps they have
@@ -124,21 +122,21 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
 
   const auto plan_of = [&](policy p) {
     detail::choice c{p};
-    if (p == policy::chained || window_kernel<Kernel>)
-      c.chain = detail::plan_chained_within<typename chain::window>(
-          g, edge, rt.workers(), p, sweeps, p == policy::chained ? most : 1, options.memory);
-    else if (p == policy::overlay)
+    if (p == policy::overlay)
       c.turns = overlaid::plan(g, edge, options.residual ? 1 : most, options.memory);
     else if (p == policy::in_core)
       detail::check_budget(p, mapped::bytes(g, edge), options.memory);
+    else if (p == policy::chained || window_kernel<Kernel>)
+      c.chain = detail::plan_chained_within<typename chain::window>(
+          g, edge, rt.workers(), p, sweeps, p == policy::chained ? most : 1, options.memory);
     else
       c.buffers = detail::buffers_within<T, Fields, Kernel>(g, edge, p, options.memory);
     return c;
   };
   std::vector<detail::choice> choices;
   if constexpr (window_kernel<Kernel>) {
-    detail::check_reach(Kernel::reach, g, done.policy);
-    if (done.policy == policy::automatic) done.policy = policy::chained;  // the others are a part of it
+    detail::check_reach(Kernel::reach, g);
+    if (done.policy == policy::automatic) done.policy = policy::chained;  // no other one is faster
   }
   if (done.policy == policy::automatic) {
     for (const policy p :
@@ -242,21 +240,19 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
   if (chosen.chain.sweeps != 0) {
     chain pass(memory, grid, chosen.chain, kernel);
     until_done(together, [&](std::size_t now, changes c) { pass.run(now, done.policy, c, options.stop); });
+  } else if (done.policy == policy::overlay) {
+    overlaid pass(memory, grid, chosen.turns, kernel);
+    until_done(chosen.turns.sweeps,
+               [&](std::size_t now, changes c) { pass.run(rt, now, options.stop, c, options.times); });
+  } else if (done.policy == policy::in_core) {
+    mapped pass(memory, grid, kernel);
+    until_done(1,
+               [&](std::size_t, changes c) { pass.run([&] { return options.stop.stop_requested(); }, c); });
   } else if constexpr (!window_kernel<Kernel>) {
-    if (done.policy == policy::overlay) {
-      overlaid pass(memory, grid, chosen.turns, kernel);
-      until_done(chosen.turns.sweeps,
-                 [&](std::size_t now, changes c) { pass.run(rt, now, options.stop, c, options.times); });
-    } else if (done.policy == policy::in_core) {
-      mapped pass(memory, grid, kernel);
-      until_done(1,
-                 [&](std::size_t, changes c) { pass.run([&] { return options.stop.stop_requested(); }, c); });
-    } else {
-      detail::tile_pass<T, Fields, Kernel> pass(memory, grid, chosen.buffers, kernel);
-      until_done(1, [&](std::size_t, changes c) {
-        pass.run(done.policy != policy::pool, done.policy == policy::basic, c);
-      });
-    }
+    detail::tile_pass<T, Fields, Kernel> pass(memory, grid, chosen.buffers, kernel);
+    until_done(1, [&](std::size_t, changes c) {
+      pass.run(done.policy != policy::pool, done.policy == policy::basic, c);
+    });
   }
   done.elapsed = std::chrono::steady_clock::now() - start;
   const io_statistics after = grid.queue().statistics();

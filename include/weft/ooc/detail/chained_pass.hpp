@@ -54,10 +54,11 @@ struct sweep_method<T, Fields, Kernel> {
 /// The plan for so many sweeps in a pass.
 template <class Window>
 chained_plan plan_chained(const grid_geometry& g, std::size_t boundary_bytes, unsigned workers,
-                          std::size_t sweeps, std::size_t tile_lines) {
+                          std::size_t sweeps, std::size_t tile_lines, std::size_t staged = 2) {
   chained_plan p;
   p.sweeps = sweeps;
   p.tile_lines = tile_lines;
+  p.staged = staged;
   const std::size_t strip = Window::strip_rows(g);
   p.unit_strips = (std::min(tile_lines * g.tile_rows, g.rows) + strip - 1) / strip;
   p.units = 3 + (sweeps - 1) / p.unit_strips + std::clamp(workers, 1u, 3u);
@@ -72,7 +73,7 @@ chained_plan plan_chained(const grid_geometry& g, std::size_t boundary_bytes, un
 }
 
 /// The best plan within a budget: as many sweeps as possible in a pass, equally many in each, then larger
-/// units.
+/// units, or for the policy pool more units that are being transferred.
 /// *Throws*: weft::error with the least budget that suffices, or if tiles do not consist of whole strips.
 template <class Window>
 chained_plan plan_chained_within(const grid_geometry& g, std::size_t boundary_bytes, unsigned workers,
@@ -101,6 +102,14 @@ chained_plan plan_chained_within(const grid_geometry& g, std::size_t boundary_by
   }
   const std::size_t passes = (sweeps - 1) / k + 1;
   k = (sweeps - 1) / passes + 1;
+  if (p == policy::pool) {
+    std::size_t staged = 2;
+    const std::size_t enough = std::min(enough_buffers, g.tiles_down());
+    while (staged < enough &&
+           plan_chained<Window>(g, boundary_bytes, workers, k, 1, staged + 1).bytes <= budget)
+      ++staged;
+    return plan_chained<Window>(g, boundary_bytes, workers, k, 1, staged);
+  }
   std::size_t lines = 1;
   while (lines < g.tiles_down() && 2 * lines * g.tile_rows <= most_unit_rows &&
          plan(k, 2 * lines).bytes <= budget)

@@ -2,15 +2,13 @@
 // The policy in_core: the file is mapped, and the operating system reads and writes its pages.
 #pragma once
 
-#include <weft/ooc/detail/tile_pass.hpp>
-
-#include <sys/mman.h>
+#include <weft/ooc/detail/mapped_grid.hpp>
+#include <weft/ooc/detail/tile_kernel.hpp>
+#include <weft/ooc/detail/tile_line.hpp>
 
 namespace weft::inline WEFT_ABI::ooc::detail {
 
-/// A pass of one sweep over mapped memory; the baseline of the paper. The pages of a tile are brought into
-/// memory before it is computed, so that one that cannot be read is an error and not a SIGBUS. It is one
-/// still where the kernel does not know that (before Linux 5.14), or has taken the page away meanwhile.
+/// A pass of one sweep over mapped memory, tile by tile; the baseline of the paper.
 /// *Source*: Caron, Desprez, Suter 2004, section 5.
 template <class T, std::size_t Fields, class Kernel>
 class mapped_pass {
@@ -21,17 +19,7 @@ class mapped_pass {
   }
   /// *Throws*: std::system_error if the file cannot be mapped; std::bad_alloc.
   mapped_pass(memory_budget& budget, grid_file<T, Fields>& grid, const Kernel& kernel)
-      : grid_(grid),
-        kernel_(kernel),
-        size_(grid.geometry().file_bytes()),
-        frontier_(budget, grid.geometry()) {
-    void* const at = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, grid.file().descriptor(), 0);
-    if (at == MAP_FAILED) io::fail(errno, "map", grid.file().path());
-    at_ = static_cast<std::byte*>(at);
-  }
-  mapped_pass(const mapped_pass&) = delete;
-  mapped_pass& operator=(const mapped_pass&) = delete;
-  ~mapped_pass() { ::munmap(at_, size_); }
+      : grid_(grid), kernel_(kernel), frontier_(budget, grid.geometry()), mapped_(grid) {}
 
   /// Does one sweep. `stopped()`: whether to end before the next tile; `changes`: as tile_pass::run.
   /// *Throws*: std::system_error, with path and offset; cancelled if it ends early, without waiting for the
@@ -40,79 +28,84 @@ class mapped_pass {
   void run(Stopped stopped, const largest_changes* changes) {
     frontier_.changes = changes;
     const grid_geometry& g = grid_.geometry();
-    const unsigned version = grid_.version();
+    const unsigned before = grid_.version(), after = 1 - before;
     std::copy_n(grid_.north(), g.columns + 2, elements<T>(frontier_.north));
-    const auto values = [&](std::size_t tile, unsigned v) {
-      return reinterpret_cast<T*>(at_ + g.values(tile, v).offset);
-    };
-    need_(g.values(0, version), need::read);
+    mapped_.read(g.values(0, before));
     for (std::size_t i = 0; i < g.tiles(); ++i) {
       if (stopped()) throw cancelled();
-      need_around_(i);
+      const std::size_t below = i + g.tiles_across();
+      if (i + 1 < g.tiles()) mapped_.read(g.values(i + 1, before));
+      if (below < g.tiles()) mapped_.read(g.first_row(below, before));
+      mapped_.read_fields_and_write(i, after);
       const tile_shape t = g.tile(i);
       if (t.column == 0) std::copy_n(grid_.west() + t.row, t.rows, elements<T>(frontier_.west));
-      const std::size_t below = i + g.tiles_across();
-      const T* const south = below < g.tiles() ? values(below, version) : grid_.south() + 1 + t.column;
+      const T* const south = below < g.tiles() ? mapped_.values(below, before) : grid_.south() + 1 + t.column;
       const bool right = t.column + t.columns == g.columns;
       const tile_shape beside = right ? t : g.tile(i + 1);
       const auto east = [&](std::size_t r) {
-        return right ? grid_.east()[t.row + r] : values(i + 1, version)[g.place(beside, r, 0)];
+        return right ? grid_.east()[t.row + r] : mapped_.values(i + 1, before)[g.place(beside, r, 0)];
       };
-      sweep_behind(g, t, values(i, version), values(i, 1 - version), field_(i, 0), pitch_(i), south, east,
-                   frontier_, kernel_);
+      sweep_behind(g, t, mapped_.values(i, before), mapped_.values(i, after), mapped_.fields(i),
+                   mapped_.field_pitch(i), south, east, frontier_, kernel_);
     }
-    while (::msync(at_, size_, MS_SYNC) != 0)
-      if (errno != EINTR) io::fail(errno, "bring to the device", grid_.file().path());
+    mapped_.sync();
   }
 
  private:
-  enum class need { read, write };
-  /// What a tile needs besides its old values, which the one before it has needed.
-  void need_around_(std::size_t tile) const {
-    const grid_geometry& g = grid_.geometry();
-    const std::size_t below = tile + g.tiles_across();
-    if (tile + 1 < g.tiles()) need_(g.values(tile + 1, grid_.version()), need::read);
-    if (below < g.tiles()) need_(g.first_row(below, grid_.version()), need::read);
-    for (std::size_t i = 0; i < g.field_extents(); ++i) need_(g.field_extent(tile, i), need::read);
-    need_(g.values(tile, 1 - grid_.version()), need::write);
-  }
-  /// Brings a part of the file into memory. *Throws*: std::system_error with the offset of the first page for
-  /// which that fails.
-  void need_(const file_extent& e, need how) const {
-    if (advised_(e.offset, e.size, how) == 0) return;
-    for (std::uint64_t at = e.offset; at < e.offset + e.size; at += file_alignment)
-      if (const int why = advised_(at, file_alignment, how)) {
-        const io::file& f = grid_.file();
-        // The kernel says EFAULT where an access would be a SIGBUS: the file ends before, or the device
-        // failed.
-        const int code = why != EFAULT ? why : at >= f.size() ? ENODATA : EIO;
-        io::fail(code, how == need::write ? "write" : "read", f.path(), at);
-      }
-  }
-  /// *Returns*: 0, or the errno value with which pages cannot be had.
-  int advised_(std::uint64_t offset, std::size_t size, need how) const noexcept {
-    constexpr int populate_read = 22, populate_write = 23;  // MADV_POPULATE_*, which glibc has since 2.35
-    for (;;) {
-      if (::madvise(at_ + offset, size, how == need::write ? populate_write : populate_read) == 0) return 0;
-      if (errno == EINVAL || errno == EAGAIN) return 0;  // not known there; not now
-      if (errno != EINTR) return errno;
-    }
-  }
-  const T* field_(std::size_t tile, std::size_t which) const {
-    return reinterpret_cast<const T*>(at_ + grid_.geometry().field_extent(tile, which).offset);
-  }
-  /// Elements from one coefficient to the next one of the same point, in the file.
-  std::size_t pitch_(std::size_t tile) const {
-    const grid_geometry& g = grid_.geometry();
-    return g.field_extents() > 1 ? static_cast<std::size_t>(field_(tile, 1) - field_(tile, 0))
-                                 : g.field_pitch(g.tile(tile));
-  }
-
   grid_file<T, Fields>& grid_;
   const Kernel& kernel_;
-  std::size_t size_;
-  std::byte* at_ = nullptr;
   frontier<T> frontier_;
+  mapped_grid<T, Fields> mapped_;
+};
+
+/// The same for kernels that see a rectangle, one row of tiles after the other.
+template <class T, std::size_t Fields, window_kernel Kernel>
+class mapped_pass<T, Fields, Kernel> {
+  using line = tile_line<T, Fields, Kernel>;
+
+ public:
+  /// Bytes of memory besides the mapped pages.
+  static std::size_t bytes(const grid_geometry& g, std::size_t boundary_bytes) {
+    return boundary_bytes + line::bytes(g);
+  }
+  /// *Throws*: std::system_error if the file cannot be mapped; std::bad_alloc.
+  mapped_pass(memory_budget& budget, grid_file<T, Fields>& grid, const Kernel& kernel)
+      : grid_(grid), kernel_(kernel), line_(budget, grid), mapped_(grid) {}
+
+  /// Does one sweep; `stopped()`: whether to end before the next row of tiles. As for four neighbours.
+  template <class Stopped>
+  void run(Stopped stopped, const largest_changes* changes) {
+    const grid_geometry& g = grid_.geometry();
+    const unsigned before = grid_.version(), after = 1 - before;
+    const std::size_t across = g.tiles_across();
+    const auto take = [&](std::size_t tile, unsigned version) {
+      mapped_.read(g.values(tile, version));
+      line_.take(tile, mapped_.values(tile, version));
+    };
+    for (std::size_t first = 0; first < g.tiles(); first += across) {
+      if (stopped()) throw cancelled();
+      line_.begin(first / across);
+      for (std::size_t i = first; i < first + across; ++i) {
+        if (i >= across) take(i - across, after);
+        take(i, before);
+        if (i + across < g.tiles()) take(i + across, before);
+        mapped_.read_fields_and_write(i, after);
+      }
+      line_.sweep(
+          [this](std::size_t tile) {
+            return tile_fields<T>{mapped_.fields(tile), mapped_.field_pitch(tile)};
+          },
+          kernel_, changes);
+      for (std::size_t i = first; i < first + across; ++i) line_.give(i, mapped_.values(i, after));
+    }
+    mapped_.sync();
+  }
+
+ private:
+  grid_file<T, Fields>& grid_;
+  const Kernel& kernel_;
+  line line_;
+  mapped_grid<T, Fields> mapped_;
 };
 
 }  // namespace weft::inline WEFT_ABI::ooc::detail

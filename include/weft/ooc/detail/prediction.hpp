@@ -45,19 +45,19 @@ inline double predict(policy p, const grid_geometry& g, std::size_t sweeps, cons
       return passes * (n * std::max(transfers, computing) + reading + computing + writing + ending);
     }
     case policy::overlay: {
-      double sides = 0;
-      for (const side s : {side::first_row, side::last_row, side::first_column, side::last_column})
-        for (const file_extent& e : extents_of(g, 0, 0, s))
-          sides += disk.reading(static_cast<double>(e.size));
+      double sides = 0;  // of a turn
+      for (const std::size_t bytes : turns.sides) sides += disk.reading(static_cast<double>(bytes));
+      const auto tiles = static_cast<double>(turns.tiles);
       // As many turns at once as there are buffers; and all turns of a pass take at least as many steps as
       // the last tile is behind the first one in the first sweep, and two for each further sweep.
       const auto k = static_cast<double>(turns.sweeps);
-      const double steps = static_cast<double>(g.tiles_down() + g.tiles_across() - 1) + 2 * (k - 1);
-      const double at_once = std::min(static_cast<double>(turns.buffers), k * n / steps);
+      const double steps =
+          static_cast<double>(g.tiles_down() + g.tiles_across() / turns.tiles - 1) + 2 * (k - 1);
+      const double at_once = std::min(static_cast<double>(turns.buffers), k * n / tiles / steps);
       const double transfers = (values + fields) * disk.read_per_byte + values * disk.write_per_byte;
       return passes * n *
-                 std::max({transfers + sides, computing / workers,
-                           (reading + sides + computing + writing) / at_once}) +
+                 std::max({transfers + sides / tiles, computing / workers,
+                           (reading + sides / tiles + computing + writing) / at_once}) +
              std::ceil(passes / k) * ending;
     }
     case policy::in_core:
