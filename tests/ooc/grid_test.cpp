@@ -396,6 +396,41 @@ TEST_CASE("files that are no grid, or another one, are refused with the reason")
   CHECK_THROWS_AS((ooc::grid_file<double, 5>(path).read_row(22, {})), std::out_of_range);
 }
 
+TEST_CASE("the speed of the disk is that of transfers of the wanted size") {
+  // Reads become faster for each byte up to 256 KiB; both mixed take twice as long from there on.
+  ooc::calibration c;
+  const auto add = [&c](ooc::traffic kind, std::size_t size, double seconds) {
+    c.disk.push_back({true, kind, size, 4, seconds});
+  };
+  for (const ooc::traffic kind : {ooc::traffic::reads, ooc::traffic::writes, ooc::traffic::mixed}) {
+    const double slower = kind == ooc::traffic::mixed ? 2 : 1;
+    add(kind, 4 << 20, 4.1e-3 * slower);
+    add(kind, 4096, 1e-4);
+    add(kind, 256 << 10, 2e-4 * slower);
+  }
+  const auto reading = [&c](double bytes) { return c.speed(true, 4, bytes).reading(bytes); };
+  CHECK(reading(4096) == Approx(1e-4));
+  CHECK(reading(256 << 10) == Approx(4e-4));
+  CHECK(reading(4 << 20) == Approx(8.2e-3));
+  CHECK(reading(8 << 20) == Approx(2 * (4.1e-3 + 3.9e-3 * 4096 / 3840)));
+  CHECK(reading(4096 + 126 * 1024) == Approx(1.5e-4 * 1.5));
+  CHECK(reading(2176 << 10) == Approx(2 * (2e-4 + 3.9e-3 / 2)));
+  CHECK(c.speed(true, 4, 2176 << 10).writing(2176 << 10) == Approx(reading(2176 << 10)));
+  for (double bytes = 4096, before = 0; bytes < 1e7; bytes *= 1.1) {
+    CHECK(reading(bytes) > before);
+    before = reading(bytes);
+    const ooc::disk_speed s = c.speed(true, 4, bytes);
+    for (const double part : {s.read_latency, s.write_latency}) CHECK(part >= 0);
+    for (const double part : {s.read_per_byte, s.write_per_byte}) CHECK(part > 0);
+  }
+  // Of a latency given as such, as much remains as the other transfers do not hide.
+  const ooc::disk_speed given{1e-3, 1e-9, 2e-3, 1e-9};
+  CHECK(given.at_once(1, 1e5).reading(1e5) == Approx(1.1e-3));
+  CHECK(given.at_once(4, 1e5).reading(1e5) == Approx(1.1e-3 / 4));
+  CHECK(given.at_once(4, 1e6).reading(1e6) == Approx(1e-3));
+  CHECK(given.at_once(2, 1e6).writing(1e6) == Approx(3e-3 / 2));
+}
+
 TEST_CASE("calibration measures the disk and keeps what it has found") {
   const weft_test::scratch in;
   CHECK_FALSE(ooc::calibrated(in.path().string()).has_value());
@@ -409,7 +444,7 @@ TEST_CASE("calibration measures the disk and keeps what it has found") {
   CHECK(k.plain > 0);
   CHECK(k.chained > 0);
   for (const unsigned depth : {1u, 3u, 100u}) {
-    const ooc::disk_speed s = c.speed(true, depth);
+    const ooc::disk_speed s = c.speed(true, depth, 1 << 20);
     CHECK(s.read_per_byte > 0);
     CHECK(s.write_per_byte > 0);
     CHECK(s.reading(1 << 20) > s.reading(4096));

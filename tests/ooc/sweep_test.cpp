@@ -831,6 +831,29 @@ TEST_CASE("what goes through the page cache is predicted from buffered transfers
   if (g.direct()) CHECK(predicted(ooc::policy::basic) < 0.1);
 }
 
+TEST_CASE("transfers are predicted from measured ones of their size") {
+  const weft_test::scratch in(weft_test::medium::memory);
+  {
+    std::ofstream to(in / "weft-calibration");
+    to << "weft-calibration-1\n";
+    for (const char* kind : {"reads", "writes", "mixed"})
+      to << "disk direct " << kind << " 4096 1 1e-4\ndisk direct " << kind << " 65536 1 1e-4\ndisk direct "
+         << kind << " 327680 1 1e-4\ndisk direct " << kind << " 4194304 1 1e-1\n";
+    to << "kernel k 1e-12 1e-12\n";
+  }
+  weft::runtime rt({.workers = 2});
+  weft_test::grid g(in / "grid", {.rows = 160, .columns = 512});  // 10 tiles of 64 KiB and five times that
+  fill(rt, g);
+  for (const ooc::policy policy :
+       {ooc::policy::basic, ooc::policy::three_buffers, ooc::policy::pool, ooc::policy::chained}) {
+    INFO(ooc::name_of(policy));
+    const double predicted =
+        ooc::sweep(rt, g, 1, kernel_23{}, {.policy = policy, .kernel = "k"}).predicted.count();
+    CHECK(predicted > 30e-4);
+    CHECK(predicted < 80e-4);  // by the line through the ends: 60 ms for each five fields
+  }
+}
+
 TEST_CASE("kernels are measured within the budget") {
   constexpr std::size_t least = std::size_t{128} << 10, all = std::size_t{64} << 20;
   std::size_t before = 0;

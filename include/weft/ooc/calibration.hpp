@@ -20,9 +20,10 @@ struct calibration {
   std::vector<disk_sample> disk;                ///< transfers
   std::map<std::string, kernel_speed> kernels;  ///< by the names that calibrate_kernel() was given
 
-  /// The speed of the disk with about so many transfers at once; buffered if it was not measured directly.
+  /// The speed of the disk with about so many transfers at once, of about so many bytes each; buffered if it
+  /// was not measured directly.
   /// *Requires*: `disk` is not empty, and has all kinds of traffic for each mode and depth.
-  disk_speed speed(bool direct, unsigned depth) const {
+  disk_speed speed(bool direct, unsigned depth, double bytes) const {
     std::vector<disk_sample> mode, found;
     for (const bool wanted : {direct, !direct})
       if (mode.empty())
@@ -33,7 +34,7 @@ struct calibration {
       if (s.depth <= depth && (s.depth > next || next > depth)) next = s.depth;
     for (const disk_sample& s : mode)
       if (s.depth == next) found.push_back(s);
-    return detail::speed_of(found);
+    return detail::speed_of(found, bytes);
   }
 };
 

@@ -25,17 +25,17 @@ inline std::string directory_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-/// The speed of the disk that the grid lies on, alone and with several transfers at once.
-struct measured_speed {
-  disk_speed alone, together;
+/// What was measured on the disk that the grid lies on, alone and with several transfers at once.
+struct measured_disk {
+  std::vector<disk_sample> alone, together;
 };
 /// Measures it, direct or buffered, once for each device in a process, with buffers of at most so much memory
 /// in all (but at least a page for each transfer).
 template <class T, std::size_t Fields>
-measured_speed speed_of_disk(grid_file<T, Fields>& grid, bool direct, std::size_t memory) {
+measured_disk measured_disk_of(grid_file<T, Fields>& grid, bool direct, std::size_t memory) {
   constexpr unsigned depth = 4;
   static std::mutex mutex;
-  static std::map<std::pair<dev_t, bool>, measured_speed> known;
+  static std::map<std::pair<dev_t, bool>, measured_disk> known;
   const std::lock_guard hold(mutex);
   const std::pair key{grid.file().about().st_dev, direct};
   if (const auto at = known.find(key); at != known.end()) return at->second;
@@ -154,12 +154,12 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
   memory.take(std::min(edge, options.memory));
   const std::size_t left = options.memory - std::min(edge, options.memory);
   const std::optional<calibration> kept = calibrated(detail::directory_of(grid.file().path()));
-  const auto disk = [&](policy p, unsigned depth) {
-    if (options.disk) return *options.disk;
+  const auto disk = [&](policy p, unsigned depth, double bytes) {
+    if (options.disk) return options.disk->at_once(depth, bytes);
     const bool direct = p != policy::in_core && grid.direct();
-    if (kept) return kept->speed(direct, depth);
-    const detail::measured_speed measured = detail::speed_of_disk(grid, direct, left);
-    return depth < 4 ? measured.alone : measured.together;
+    if (kept) return kept->speed(direct, depth, bytes);
+    const detail::measured_disk measured = detail::measured_disk_of(grid, direct, left);
+    return detail::speed_of(depth < 4 ? measured.alone : measured.together, bytes);
   };
   kernel_speed speed;
   if (kept && kept->kernels.contains(options.kernel)) {
@@ -174,7 +174,7 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
   const auto predicted = [&](const detail::choice& c) {
     return detail::predict(
         c.policy, g, sweeps, c.chain, c.turns, rt.workers(), grid.queue().in_flight(),
-        [&](unsigned depth) { return disk(c.policy, depth); }, speed);
+        [&](unsigned depth, double bytes) { return disk(c.policy, depth, bytes); }, speed);
   };
   detail::choice chosen = choices.front();
   double least = predicted(chosen);
