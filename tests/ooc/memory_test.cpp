@@ -46,3 +46,19 @@ TEST_CASE("sweeps report that memory is exhausted, whenever it is, and leave the
       CHECK(weft_test::holds(g, weft_test::plain_loops(40, 20, g.sweeps())));
     }
 }
+
+TEST_CASE("sweeps begin with giving back the memory of rows that were read") {
+  if (!replaced) return;
+  const weft_test::scratch in(weft_test::medium::memory);
+  weft::runtime rt({.workers = 1});
+  weft_test::grid g(in / "grid", {.rows = 40, .columns = 20, .tile_rows = 8});
+  g.fill(rt, [](std::size_t r, std::size_t c, int field) { return value_at(r, c, field); });
+  std::vector<double> row(22);
+  const long before = blocks;
+  g.read_row(9, row);
+  CHECK(blocks > before);
+  ooc::sweep(rt, g, 0, kernel_23{});  // it begins, and that is all
+  CHECK(blocks == before);
+  g.read_row(9, row);
+  CHECK(row[5] == value_at(9, 5, 0));
+}

@@ -246,8 +246,6 @@ class grid_file {
     file_.get().sync_data();
     set_header_(detail::grid_state::filled, valid, header_.sweeps + more_sweeps);
   }
-  /// Both versions will be overwritten: until commit() the file is not valid.
-  void invalidate() { set_header_(detail::grid_state::changing, header_.version, header_.sweeps); }
   /// Sweeps begin: they may overwrite the version that is not valid. *Effects*: gives back the memory that
   /// read_row() keeps. *Throws*: as check_valid(), and std::system_error; then nothing may be overwritten.
   void begin_changes() {
@@ -256,11 +254,10 @@ class grid_file {
     cached_ = no_row;
     if (unsettled_) set_header_(detail::grid_state::filled, header_.version, header_.sweeps);
   }
-  /// *Throws*: weft::error if the values are not those of a finished pass.
+  /// *Throws*: weft::error if the grid was not filled to its end.
   void check_valid() const {
     if (header_.state == static_cast<std::uint32_t>(detail::grid_state::filled)) return;
-    throw error("weft: the values of '" + file_.get().path() +
-                "' are not valid: fill() has not returned, or sweeps with the policy overlay have failed");
+    throw error("weft: the values of '" + file_.get().path() + "' are not valid: fill() has not returned");
   }
 
  private:
