@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Grid files: what is written is read again in every layout; files that are refused, and why; the disk.
 #include "ooc/grids.hpp"
+#include "ooc/switched.hpp"
 #include "support/catch.hpp"
 #include "support/scratch.hpp"
 
@@ -154,9 +155,8 @@ TEST_CASE("where room cannot be reserved, a grid is created all the same") {
   const weft_test::scratch in;
   weft::runtime rt({.workers = 2});
   faults = 0;
-  cannot_reserve = true;
+  const weft_test::switched fault(cannot_reserve, true);
   weft_test::grid g(in / "grid", {.rows = 20, .columns = 30});
-  cannot_reserve = false;
   CHECK(faults > 0);
   g.fill(rt, value_at);
   CHECK(weft_test::holds(g, weft_test::plain_loops(20, 30, 0)));
@@ -171,12 +171,11 @@ TEST_CASE("files that cannot be written directly, or need a larger alignment, ar
     if (fault == &coarse) continue;
 #endif
     faults = 0;
-    *fault = true;
+    const weft_test::switched on(*fault, true);
     weft_test::grid g(in / "grid", {.rows = 20, .columns = 30, .overwrite = true});
     CHECK_FALSE(g.direct());
     g.fill(rt, value_at);
     CHECK(weft_test::holds(g, weft_test::plain_loops(20, 30, 0)));
-    *fault = false;
     CHECK((faults > 0 || !usual.direct()));
   }
 }
@@ -198,12 +197,13 @@ TEST_CASE("after a failed write of the header, no values that may count are over
     rt.run([&] { weft::fork({.event = true}, [&] { g.read_values(0, 0, tile.data()); }); });
     pass();
     faults = 0;
-    header_writes = failure;
-    CHECK_THROWS_AS(g.commit(1, 1), std::system_error);
-    CHECK(g.version() == 0);
-    CHECK(g.sweeps() == 0);
-    CHECK_THROWS_AS(g.begin_changes(), std::system_error);  // the device still fails
-    header_writes = header_write::works;
+    {
+      const weft_test::switched fails(header_writes, failure);
+      CHECK_THROWS_AS(g.commit(1, 1), std::system_error);
+      CHECK(g.version() == 0);
+      CHECK(g.sweeps() == 0);
+      CHECK_THROWS_AS(g.begin_changes(), std::system_error);  // the device still fails
+    }
     CHECK(faults == 2);
     CHECK(weft_test::slurp(in / "grid").substr(4096, 4096) == counts);
     std::fill_n(tile.data(), tile.size(), std::byte{77});
@@ -214,15 +214,17 @@ TEST_CASE("after a failed write of the header, no values that may count are over
     g.commit(2, 1);
     CHECK(weft_test::grid(in / "grid").sweeps() == 2);
     // The same when it is filled again: it is not valid before that has ended.
-    header_writes = failure;
-    CHECK_THROWS_AS(g.fill(rt, value_at), std::system_error);
-    header_writes = header_write::works;
+    {
+      const weft_test::switched fails(header_writes, failure);
+      CHECK_THROWS_AS(g.fill(rt, value_at), std::system_error);
+    }
     g.begin_fill(value_at);
     CHECK(refusal(in / "grid").find("not filled to its end") != std::string::npos);
     g.fill_tiles(rt, 0, 1, value_at);
-    header_writes = failure;
-    CHECK_THROWS_AS(g.end_fill(0), std::system_error);
-    header_writes = header_write::works;
+    {
+      const weft_test::switched fails(header_writes, failure);
+      CHECK_THROWS_AS(g.end_fill(0), std::system_error);
+    }
     g.begin_fill(value_at);
     CHECK(refusal(in / "grid").find("not filled to its end") != std::string::npos);
   }
@@ -236,12 +238,14 @@ TEST_CASE("an existing grid survives the refusal of its successor") {
     g.fill(rt, value_at);
   }
   const std::string before = weft_test::slurp(in / "grid");
-  auto* const kept = std::exchange(ooc::uring_factory, nullptr);
-  CHECK_THROWS_AS(
-      weft_test::grid(in / "grid",
-                      {.rows = 2, .columns = 3, .overwrite = true, .io = {.engine = ooc::engine::io_uring}}),
-      weft::error);
-  ooc::uring_factory = kept;
+  {
+    const weft_test::switched none(ooc::uring_factory, decltype(ooc::uring_factory){});
+    CHECK_THROWS_AS(
+        weft_test::grid(
+            in / "grid",
+            {.rows = 2, .columns = 3, .overwrite = true, .io = {.engine = ooc::engine::io_uring}}),
+        weft::error);
+  }
   const std::size_t many = std::size_t{1} << 40;
   CHECK_THROWS_AS(weft_test::grid(in / "grid", {.rows = many, .columns = many, .overwrite = true}),
                   weft::error);

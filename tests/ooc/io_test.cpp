@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Transfers as tasks: complete, in order where they overlap, bounded; failures with path and offset; engines.
 #include "ooc/faulty_engine.hpp"
+#include "ooc/switched.hpp"
 #include "support/catch.hpp"
 #include "support/scratch.hpp"
 
@@ -345,10 +346,9 @@ TEST_CASE("a ring that refuses transfers is none") {
     WARN("io_uring is not available here");
     return;
   }
-  ring_refuses_transfers = true;
+  const weft_test::switched refuses(ring_refuses_transfers, true);
   CHECK_THROWS_AS(ooc::io_queue({.engine = ooc::engine::io_uring}), weft::error);
   CHECK(std::string(ooc::io_queue().engine_name()) == "threads");
-  ring_refuses_transfers = false;
   CHECK(rings_restricted > 0);
 }
 
@@ -362,9 +362,7 @@ TEST_CASE("transfers that a ring does not take are done without it") {
   ooc::memory_budget memory;
   ooc::aligned_buffer out(memory, page), back(memory, page);
   fill(out, 'x');
-  struct reset {
-    ~reset() { ring_takes_nothing = false; }
-  } const at_end;
+  const weft_test::switched at_end(ring_takes_nothing, false);
   ooc::io_queue queue({.engine = ooc::engine::io_uring, .in_flight = 2});
   weft::runtime rt({.workers = 2});
   for (const bool refused : {true, false}) {  // and taken again afterwards
@@ -457,11 +455,10 @@ TEST_CASE("io_uring is refused with a reason where it is not there, and threads 
   if (ooc::uring_factory == nullptr) {
     CHECK_THROWS_AS(ooc::io_queue({.engine = ooc::engine::io_uring}), weft::error);
   } else {
-    auto* const kept = std::exchange(ooc::uring_factory,
-                                     [](unsigned) -> std::unique_ptr<ooc::io_engine> { return nullptr; });
+    const weft_test::switched none(
+        ooc::uring_factory, +[](unsigned) -> std::unique_ptr<ooc::io_engine> { return nullptr; });
     CHECK_THROWS_AS(ooc::io_queue({.engine = ooc::engine::io_uring}), weft::error);
     CHECK(std::string(ooc::io_queue().engine_name()) == "threads");
-    ooc::uring_factory = kept;
   }
   CHECK(std::string(ooc::io_queue({.engine = ooc::engine::threads}).engine_name()) == "threads");
 }
