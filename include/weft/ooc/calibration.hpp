@@ -125,14 +125,15 @@ inline calibration calibrate(const std::string& directory, std::size_t bytes = s
         f.get().write_at(zeros.data(), std::min<std::uint64_t>(zeros.size(), 2 * half - at), at);
     }
     f.get().sync_data();
-    // Half of the time is for large direct transfers, mixed: a disk may be faster for some milliseconds.
+    // Half of the time is for direct transfers, mixed, which decide about predictions: a disk may be faster
+    // for some milliseconds. Of buffered ones, those count that come one at a time.
     for (const unsigned depth : {1u, 2u, 4u, 8u})
       for (const std::size_t size : sizes)
         for (const traffic kind : {traffic::reads, traffic::writes, traffic::mixed}) {
-          const bool longer = direct && kind == traffic::mixed && size == std::end(sizes)[-1];
+          const bool longer = kind == traffic::mixed && size != file_alignment && (direct || depth == 1);
           if (8 * size <= half || size == file_alignment)
             c.disk.push_back(detail::measure_transfers({f.get(), direct, 0, half, half}, kind, size, depth,
-                                                       longer ? seconds / 8 : seconds / 144));
+                                                       longer ? seconds / 16 : seconds / 144));
         }
   }
   detail::keep(c, directory);
