@@ -82,7 +82,7 @@ inline void check_reach(const reach& sees, const grid_geometry& g) {
 struct choice {
   ooc::policy policy;
   std::size_t buffers = 0;  // of basic, three_buffers and pool
-  chained_plan chain = {};  // of chained; for kernels that see a rectangle, of all that have buffers
+  chained_plan chain = {};  // of chained; for kernels that see a rectangle, of basic to pool
   overlay_plan turns = {};  // of overlay
 };
 

@@ -66,8 +66,8 @@ inline double predict(policy p, const grid_geometry& g, std::size_t sweeps, cons
     // As many turns at once as there are buffers; and all turns of a pass take at least as many steps as
     // the last tile is behind the first one in the first sweep, and two for each further sweep.
     const auto k = static_cast<double>(turns.sweeps);
-    const double steps =
-        static_cast<double>(g.tiles_down() + g.tiles_across() / turns.tiles - 1) + 2 * (k - 1);
+    const std::size_t turns_across = g.tiles_across() / turns.tiles;
+    const double steps = static_cast<double>(g.tiles_down() + turns_across - 1) + 2 * (k - 1);
     const double at_once = std::min(static_cast<double>(turns.buffers), k * n / tiles / steps);
     return passes * n *
                std::max({transfers + sides / tiles, computing / workers,
