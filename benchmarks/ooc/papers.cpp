@@ -123,7 +123,9 @@ void filter(const std::string& directory, std::size_t edge, std::size_t rows, co
   const ooc::sweep_options options{.memory = mebibytes << 20, .policy = policy_named(policy)};
   const ooc::report done = ooc::sweep(rt, g, sweeps, mean{}, options);
   // Equations 12 and 14 with the speed of this disk and kernel: one processor, whose blocks are tiles.
-  const ooc::disk_speed disk = ooc::detail::speed_of_disk(g, g.direct(), options.memory).alone;
+  const ooc::disk_speed disk =
+      ooc::detail::speed_of(ooc::detail::measured_disk_of(g, g.direct(), options.memory).alone,
+                            static_cast<double>(g.geometry().values(0, 0).size));
   const double points = ooc::detail::measure_kernel<double, 0>(mean{}).plain;
   const ooc::model::machine here{
       .io_latency = (disk.read_latency + disk.write_latency) / 2,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Grid files: what is written is read again in every layout; files that are refused, and why; the disk.
 #include "ooc/grids.hpp"
+#include "ooc/switched.hpp"
 #include "support/catch.hpp"
 #include "support/scratch.hpp"
 
@@ -154,9 +155,8 @@ TEST_CASE("where room cannot be reserved, a grid is created all the same") {
   const weft_test::scratch in;
   weft::runtime rt({.workers = 2});
   faults = 0;
-  cannot_reserve = true;
+  const weft_test::switched fault(cannot_reserve, true);
   weft_test::grid g(in / "grid", {.rows = 20, .columns = 30});
-  cannot_reserve = false;
   CHECK(faults > 0);
   g.fill(rt, value_at);
   CHECK(weft_test::holds(g, weft_test::plain_loops(20, 30, 0)));
@@ -171,12 +171,11 @@ TEST_CASE("files that cannot be written directly, or need a larger alignment, ar
     if (fault == &coarse) continue;
 #endif
     faults = 0;
-    *fault = true;
+    const weft_test::switched on(*fault, true);
     weft_test::grid g(in / "grid", {.rows = 20, .columns = 30, .overwrite = true});
     CHECK_FALSE(g.direct());
     g.fill(rt, value_at);
     CHECK(weft_test::holds(g, weft_test::plain_loops(20, 30, 0)));
-    *fault = false;
     CHECK((faults > 0 || !usual.direct()));
   }
 }
@@ -198,12 +197,13 @@ TEST_CASE("after a failed write of the header, no values that may count are over
     rt.run([&] { weft::fork({.event = true}, [&] { g.read_values(0, 0, tile.data()); }); });
     pass();
     faults = 0;
-    header_writes = failure;
-    CHECK_THROWS_AS(g.commit(1, 1), std::system_error);
-    CHECK(g.version() == 0);
-    CHECK(g.sweeps() == 0);
-    CHECK_THROWS_AS(g.begin_changes(), std::system_error);  // the device still fails
-    header_writes = header_write::works;
+    {
+      const weft_test::switched fails(header_writes, failure);
+      CHECK_THROWS_AS(g.commit(1, 1), std::system_error);
+      CHECK(g.version() == 0);
+      CHECK(g.sweeps() == 0);
+      CHECK_THROWS_AS(g.begin_changes(), std::system_error);  // the device still fails
+    }
     CHECK(faults == 2);
     CHECK(weft_test::slurp(in / "grid").substr(4096, 4096) == counts);
     std::fill_n(tile.data(), tile.size(), std::byte{77});
@@ -214,15 +214,17 @@ TEST_CASE("after a failed write of the header, no values that may count are over
     g.commit(2, 1);
     CHECK(weft_test::grid(in / "grid").sweeps() == 2);
     // The same when it is filled again: it is not valid before that has ended.
-    header_writes = failure;
-    CHECK_THROWS_AS(g.fill(rt, value_at), std::system_error);
-    header_writes = header_write::works;
+    {
+      const weft_test::switched fails(header_writes, failure);
+      CHECK_THROWS_AS(g.fill(rt, value_at), std::system_error);
+    }
     g.begin_fill(value_at);
     CHECK(refusal(in / "grid").find("not filled to its end") != std::string::npos);
     g.fill_tiles(rt, 0, 1, value_at);
-    header_writes = failure;
-    CHECK_THROWS_AS(g.end_fill(0), std::system_error);
-    header_writes = header_write::works;
+    {
+      const weft_test::switched fails(header_writes, failure);
+      CHECK_THROWS_AS(g.end_fill(0), std::system_error);
+    }
     g.begin_fill(value_at);
     CHECK(refusal(in / "grid").find("not filled to its end") != std::string::npos);
   }
@@ -236,12 +238,14 @@ TEST_CASE("an existing grid survives the refusal of its successor") {
     g.fill(rt, value_at);
   }
   const std::string before = weft_test::slurp(in / "grid");
-  auto* const kept = std::exchange(ooc::uring_factory, nullptr);
-  CHECK_THROWS_AS(
-      weft_test::grid(in / "grid",
-                      {.rows = 2, .columns = 3, .overwrite = true, .io = {.engine = ooc::engine::io_uring}}),
-      weft::error);
-  ooc::uring_factory = kept;
+  {
+    const weft_test::switched none(ooc::uring_factory, decltype(ooc::uring_factory){});
+    CHECK_THROWS_AS(
+        weft_test::grid(
+            in / "grid",
+            {.rows = 2, .columns = 3, .overwrite = true, .io = {.engine = ooc::engine::io_uring}}),
+        weft::error);
+  }
   const std::size_t many = std::size_t{1} << 40;
   CHECK_THROWS_AS(weft_test::grid(in / "grid", {.rows = many, .columns = many, .overwrite = true}),
                   weft::error);
@@ -390,10 +394,45 @@ TEST_CASE("files that are no grid, or another one, are refused with the reason")
   weft_test::spill(path, with(offsetof(ooc::grid_header, tile_rows) + 7, 0x7f));
   CHECK(refusal(path).find("contradicts") != std::string::npos);
   weft_test::spill(path, with(offsetof(ooc::grid_header, state), 2));
-  CHECK(refusal(path).find("sweeps with the policy overlay have not ended") != std::string::npos);
+  CHECK(refusal(path).find("contradicts") != std::string::npos);
   weft_test::spill(path, good);
   CHECK(refusal(path).empty());
   CHECK_THROWS_AS((ooc::grid_file<double, 5>(path).read_row(22, {})), std::out_of_range);
+}
+
+TEST_CASE("the speed of the disk is that of transfers of the wanted size") {
+  // Reads become faster for each byte up to 256 KiB; both mixed take twice as long from there on.
+  ooc::calibration c;
+  const auto add = [&c](ooc::traffic kind, std::size_t size, double seconds) {
+    c.disk.push_back({true, kind, size, 4, seconds});
+  };
+  for (const ooc::traffic kind : {ooc::traffic::reads, ooc::traffic::writes, ooc::traffic::mixed}) {
+    const double slower = kind == ooc::traffic::mixed ? 2 : 1;
+    add(kind, 4 << 20, 4.1e-3 * slower);
+    add(kind, 4096, 1e-4);
+    add(kind, 256 << 10, 2e-4 * slower);
+  }
+  const auto reading = [&c](double bytes) { return c.speed(true, 4, bytes).reading(bytes); };
+  CHECK(reading(4096) == Approx(1e-4));
+  CHECK(reading(256 << 10) == Approx(4e-4));
+  CHECK(reading(4 << 20) == Approx(8.2e-3));
+  CHECK(reading(8 << 20) == Approx(2 * (4.1e-3 + 3.9e-3 * 4096 / 3840)));
+  CHECK(reading(4096 + 126 * 1024) == Approx(1.5e-4 * 1.5));
+  CHECK(reading(2176 << 10) == Approx(2 * (2e-4 + 3.9e-3 / 2)));
+  CHECK(c.speed(true, 4, 2176 << 10).writing(2176 << 10) == Approx(reading(2176 << 10)));
+  for (double bytes = 4096, before = 0; bytes < 1e7; bytes *= 1.1) {
+    CHECK(reading(bytes) > before);
+    before = reading(bytes);
+    const ooc::disk_speed s = c.speed(true, 4, bytes);
+    for (const double part : {s.read_latency, s.write_latency}) CHECK(part >= 0);
+    for (const double part : {s.read_per_byte, s.write_per_byte}) CHECK(part > 0);
+  }
+  // Of a latency given as such, as much remains as the other transfers do not hide.
+  const ooc::disk_speed given{1e-3, 1e-9, 2e-3, 1e-9};
+  CHECK(given.at_once(1, 1e5).reading(1e5) == Approx(1.1e-3));
+  CHECK(given.at_once(4, 1e5).reading(1e5) == Approx(1.1e-3 / 4));
+  CHECK(given.at_once(4, 1e6).reading(1e6) == Approx(1e-3));
+  CHECK(given.at_once(2, 1e6).writing(1e6) == Approx(3e-3 / 2));
 }
 
 TEST_CASE("calibration measures the disk and keeps what it has found") {
@@ -409,7 +448,7 @@ TEST_CASE("calibration measures the disk and keeps what it has found") {
   CHECK(k.plain > 0);
   CHECK(k.chained > 0);
   for (const unsigned depth : {1u, 3u, 100u}) {
-    const ooc::disk_speed s = c.speed(true, depth);
+    const ooc::disk_speed s = c.speed(true, depth, 1 << 20);
     CHECK(s.read_per_byte > 0);
     CHECK(s.write_per_byte > 0);
     CHECK(s.reading(1 << 20) > s.reading(4096));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Transfers as tasks: complete, in order where they overlap, bounded; failures with path and offset; engines.
 #include "ooc/faulty_engine.hpp"
+#include "ooc/switched.hpp"
 #include "support/catch.hpp"
 #include "support/scratch.hpp"
 
@@ -135,7 +136,7 @@ TEST_CASE("overlapping transfers take place in the order of submission") {
   std::vector<ooc::aligned_buffer> all;
   for (int i = 0; i < 2 * rounds; ++i) all.emplace_back(memory, 3 * page);
   const weft::io::file f = fresh(in / "overlap");
-  ooc::io_queue queue(std::make_unique<weft_test::faulty_engine>(7, faults), 8);
+  ooc::io_queue queue(weft_test::faulty_engine(7, faults), 8);
   weft::runtime rt({.workers = 2});
   rt.run([&] {
     weft::fork({.name = "all", .event = true}, [&] {
@@ -191,7 +192,7 @@ TEST_CASE("transfers that overlap in part, through several descriptors and from 
       of.push_back(std::move(s));
     }
   }
-  ooc::io_queue queue(std::make_unique<weft_test::faulty_engine>(5, faults), 8);
+  ooc::io_queue queue(weft_test::faulty_engine(5, faults), 8);
   weft::runtime rt({.workers = 4});
   rt.run([&] {
     for (std::size_t t = 0; t < tasks; ++t)
@@ -218,54 +219,6 @@ TEST_CASE("transfers that overlap in part, through several descriptors and from 
   CHECK(faults.reordered > 0);
 }
 
-namespace {
-
-/// One thread asks for the result of each transfer: a number of bytes, or a negative errno value.
-class scripted_engine final : public ooc::io_engine {
- public:
-  scripted_engine(std::function<bool()> takes, std::function<long(const ooc::transfer&)> result)
-      : takes_(std::move(takes)), result_(std::move(result)), thread_([this] { work_(); }) {}
-  ~scripted_engine() override {
-    {
-      const std::lock_guard hold(mutex_);
-      over_ = true;
-    }
-    more_.notify_all();
-    thread_.join();
-  }
-  const char* name() const noexcept override { return "scripted"; }
-  bool start(ooc::transfer& t) noexcept override {
-    if (!takes_()) return false;
-    const std::lock_guard hold(mutex_);
-    waiting_.push_back(&t);
-    more_.notify_one();
-    return true;
-  }
-
- private:
-  void work_() {
-    std::unique_lock hold(mutex_);
-    for (;;) {
-      more_.wait(hold, [this] { return over_ || !waiting_.empty(); });
-      if (waiting_.empty()) return;
-      ooc::transfer& t = *waiting_.front();
-      waiting_.pop_front();
-      hold.unlock();
-      t.ended(t, result_(t));
-      hold.lock();
-    }
-  }
-  std::function<bool()> takes_;
-  std::function<long(const ooc::transfer&)> result_;
-  std::mutex mutex_;
-  std::condition_variable more_;
-  std::deque<ooc::transfer*> waiting_;
-  bool over_ = false;
-  std::thread thread_;
-};
-
-}  // namespace
-
 TEST_CASE("an engine that takes nothing more does not make the stack deep") {
   const weft_test::scratch in;
   weft::io::file f = fresh(in / "bytes");
@@ -274,11 +227,12 @@ TEST_CASE("an engine that takes nothing more does not make the stack deep") {
   std::atomic<bool> all_wait{false};
   std::atomic<int> started{0};
   char byte = 1;
-  ooc::io_queue queue(std::make_unique<scripted_engine>([&] { return started++ == 0; },
-                                                        [&](const ooc::transfer&) {
-                                                          while (!all_wait) std::this_thread::yield();
-                                                          return 1L;
-                                                        }),
+  ooc::io_queue queue(weft_test::scripted({.result =
+                                               [&](const ooc::transfer&) {
+                                                 while (!all_wait) std::this_thread::yield();
+                                                 return 1L;
+                                               },
+                                           .takes = [&] { return started++ == 0; }}),
                       1);
   weft::runtime rt({.workers = 2});
   rt.run([&] {
@@ -298,17 +252,16 @@ TEST_CASE("a transfer that the kernel refuses for a moment does not hold up othe
   std::atomic<int> refused{0};
   bool other_ended = false;  // of the thread of the engine
   char bytes[2] = {1, 1};
-  ooc::io_queue queue(std::make_unique<scripted_engine>([] { return true; },
-                                                        [&](const ooc::transfer& t) -> long {
-                                                          if (t.offset != 0) {
-                                                            other_ended = true;
-                                                          } else if (!other_ended) {
-                                                            refused += 1;
-                                                            return -EAGAIN;
-                                                          }
-                                                          *t.memory = other_ended ? 7 : 3;
-                                                          return 1;
-                                                        }),
+  ooc::io_queue queue(weft_test::scripted({.result = [&](const ooc::transfer& t) -> long {
+                        if (t.offset != 0) {
+                          other_ended = true;
+                        } else if (!other_ended) {
+                          refused += 1;
+                          return -EAGAIN;
+                        }
+                        *t.memory = other_ended ? 7 : 3;
+                        return 1;
+                      }}),
                       2);
   weft::runtime rt({.workers = 2});
   rt.run([&] {
@@ -323,16 +276,79 @@ TEST_CASE("a transfer that the kernel refuses for a moment does not hold up othe
   CHECK(refused > 0);
 }
 
+TEST_CASE("what the device has not begun when the run is stopped does not take place") {
+  const weft_test::scratch in;
+  weft::io::file f = fresh(in / "bytes");
+  f.resize(page);
+  std::atomic<bool> all_wait{false};
+  int begun = 0;  // of the thread of the engine
+  std::stop_source stop;
+  char byte = 1;
+  ooc::io_queue queue(weft_test::scripted({.result =
+                                               [&](const ooc::transfer&) {
+                                                 while (!all_wait) std::this_thread::yield();
+                                                 if (++begun == 2) stop.request_stop();
+                                                 return 1L;
+                                               }}),
+                      2);
+  weft::runtime rt({.workers = 2});
+  const auto read_all = [&] {
+    weft::fork({.event = true}, [&] {
+      for (int i = 0; i < 20; ++i) queue.read(f, 0, &byte, 1, weft::this_task::hold());
+      all_wait = true;
+    });
+  };
+  CHECK_THROWS_AS(rt.run({.stop = stop.get_token()}, read_all), weft::cancelled);
+  CHECK(begun <= 3);  // one had begun beside the second one, if not before it
+  CHECK(queue.statistics().transfers == 20);
+  CHECK(queue.statistics().dropped == static_cast<std::uint64_t>(20 - begun));
+  rt.run(read_all);  // another run is not concerned
+  CHECK(begun == 20 + static_cast<int>(20 - queue.statistics().dropped));
+  CHECK(queue.statistics().bytes_read == static_cast<std::uint64_t>(begun));
+}
+
+TEST_CASE("a failed transfer drops those behind it in its series, and no others") {
+  const weft_test::scratch in;
+  weft::io::file f = fresh(in / "bytes");
+  f.resize(page);
+  std::atomic<bool> all_wait{false};
+  std::vector<std::uint64_t> begun;  // of the thread of the engine
+  char bytes[20] = {};
+  ooc::io_queue queue(weft_test::scripted({.result =
+                                               [&](const ooc::transfer& t) {
+                                                 while (!all_wait) std::this_thread::yield();
+                                                 begun.push_back(t.offset);
+                                                 return t.offset == 10 ? -EIO : 1L;
+                                               }}),
+                      1);
+  weft::runtime rt({.workers = 2});
+  ooc::transfer_series series;
+  try {
+    rt.run([&] {
+      weft::fork({.event = true}, [&] {
+        for (const std::uint64_t i : {10u, 9u, 11u, 8u, 10u, 12u})
+          queue.read(f, i, &bytes[i], 1, weft::this_task::hold(), {&series, i});
+        queue.read(f, 13, &bytes[13], 1, weft::this_task::hold());  // of no series
+        all_wait = true;
+      });
+    });
+    FAIL("no transfer failed");
+  } catch (const std::system_error& e) {
+    CHECK(e.code().value() == EIO);
+  }
+  CHECK(begun == std::vector<std::uint64_t>{10, 9, 8, 13});
+  CHECK(queue.statistics().dropped == 3);
+}
+
 #ifdef WEFT_LIBURING
 TEST_CASE("a ring that refuses transfers is none") {
   if (ooc::uring_factory(2) == nullptr) {
     WARN("io_uring is not available here");
     return;
   }
-  ring_refuses_transfers = true;
+  const weft_test::switched refuses(ring_refuses_transfers, true);
   CHECK_THROWS_AS(ooc::io_queue({.engine = ooc::engine::io_uring}), weft::error);
   CHECK(std::string(ooc::io_queue().engine_name()) == "threads");
-  ring_refuses_transfers = false;
   CHECK(rings_restricted > 0);
 }
 
@@ -346,9 +362,7 @@ TEST_CASE("transfers that a ring does not take are done without it") {
   ooc::memory_budget memory;
   ooc::aligned_buffer out(memory, page), back(memory, page);
   fill(out, 'x');
-  struct reset {
-    ~reset() { ring_takes_nothing = false; }
-  } const at_end;
+  const weft_test::switched at_end(ring_takes_nothing, false);
   ooc::io_queue queue({.engine = ooc::engine::io_uring, .in_flight = 2});
   weft::runtime rt({.workers = 2});
   for (const bool refused : {true, false}) {  // and taken again afterwards
@@ -441,11 +455,10 @@ TEST_CASE("io_uring is refused with a reason where it is not there, and threads 
   if (ooc::uring_factory == nullptr) {
     CHECK_THROWS_AS(ooc::io_queue({.engine = ooc::engine::io_uring}), weft::error);
   } else {
-    auto* const kept = std::exchange(ooc::uring_factory,
-                                     [](unsigned) -> std::unique_ptr<ooc::io_engine> { return nullptr; });
+    const weft_test::switched none(
+        ooc::uring_factory, +[](unsigned) -> std::unique_ptr<ooc::io_engine> { return nullptr; });
     CHECK_THROWS_AS(ooc::io_queue({.engine = ooc::engine::io_uring}), weft::error);
     CHECK(std::string(ooc::io_queue().engine_name()) == "threads");
-    ooc::uring_factory = kept;
   }
   CHECK(std::string(ooc::io_queue({.engine = ooc::engine::threads}).engine_name()) == "threads");
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // Sweeps with kernels that see a rectangle: the bits of the plain loops with every layout, and what is
 // refused.
+#include "fault/waiting.hpp"
+#include "ooc/faulty_engine.hpp"
 #include "ooc/grids.hpp"
 #include "support/catch.hpp"
 #include "support/environment.hpp"
@@ -16,8 +18,9 @@ namespace {
 constexpr ooc::disk_speed some_disk = {1e-4, 1e-9, 1e-4, 1e-9};
 constexpr std::array layouts = {ooc::layout::row_major, ooc::layout::strips, ooc::layout::blocks,
                                 ooc::layout::optimized};
-constexpr std::array policies = {ooc::policy::basic, ooc::policy::three_buffers, ooc::policy::pool,
-                                 ooc::policy::chained, ooc::policy::automatic};
+constexpr std::array policies = {ooc::policy::in_core,  ooc::policy::basic,   ooc::policy::three_buffers,
+                                 ooc::policy::pool,     ooc::policy::overlay, ooc::policy::chained,
+                                 ooc::policy::automatic};
 
 /// Each point of the rectangle has another weight, so that a value that is too old or too new shows.
 template <ooc::reach Sees>
@@ -111,7 +114,9 @@ void check_kernel(weft_test::random& random) {
         CHECK(done.sweeps == sweeps);
         CHECK(done.peak_memory <= memory);
         CHECK(done.predicted.count() > 0);
-        if (policy != ooc::policy::chained && policy != ooc::policy::automatic) CHECK(done.passes == sweeps);
+        if (policy != ooc::policy::chained && policy != ooc::policy::automatic &&
+            policy != ooc::policy::overlay)
+          CHECK(done.passes == sweeps);
       }
   }
 }
@@ -137,18 +142,49 @@ TEST_CASE("sweeps with a rectangle end at the one that converges") {
   const weighted<ooc::reach{}> kernel;
   constexpr std::size_t rows = 70, columns = 130;
   weft::runtime rt({.workers = 3});
-  grid g(in / "grid", {.rows = rows, .columns = columns});
-  g.fill(rt, value_at);
   const auto before = plain_loops(rows, columns, 1, 4, kernel),
              after = plain_loops(rows, columns, 1, 5, kernel);
   double change = 0;
   for (std::size_t i = 0; i < after.size(); ++i) change = std::max(change, std::abs(after[i] - before[i]));
-  const ooc::report done =
-      ooc::sweep(rt, g, 16, kernel, {.policy = ooc::policy::chained, .disk = some_disk, .residual = change});
-  CHECK(done.converged);
-  CHECK(done.sweeps == 5);
-  CHECK(done.residual == change);
-  CHECK(holds(g, after));
+  for (const ooc::policy policy :
+       {ooc::policy::chained, ooc::policy::overlay, ooc::policy::pool, ooc::policy::in_core}) {
+    INFO(ooc::name_of(policy));
+    grid g(in / "grid", {.rows = rows, .columns = columns, .overwrite = true});
+    g.fill(rt, value_at);
+    const ooc::report done =
+        ooc::sweep(rt, g, 16, kernel, {.policy = policy, .disk = some_disk, .residual = change});
+    CHECK(done.converged);
+    CHECK(done.sweeps == 5);
+    CHECK(done.residual == change);
+    CHECK(holds(g, after));
+  }
+}
+
+TEST_CASE("a pool for a rectangle reads ahead as far as the budget allows") {
+  const weft_test::scratch in(weft_test::medium::memory);
+  const weighted<ooc::reach{}> kernel;
+  weft::runtime rt({.workers = 2});
+  grid g(in / "grid", {.rows = 320, .columns = 100});  // 20 rows of tiles, of two transfers each
+  g.fill(rt, value_at);
+  std::atomic<int> submitted{0};
+  std::atomic<bool> ahead{false}, late{false};
+  g.use(weft_test::scripted({.result =
+                                 [&](const ooc::transfer& t) {
+                                   if (!ahead && !late)
+                                     (weft_test::wait_until([&] { return submitted >= 24; }) ? ahead : late) =
+                                         true;
+                                   return weft_test::transfer_now(t);
+                                 },
+                             .takes =
+                                 [&] {
+                                   submitted += 1;
+                                   return true;
+                                 }}),
+        64);
+  ooc::sweep(rt, g, 1, kernel,
+             {.memory = 8 << 20, .policy = ooc::policy::pool, .disk = some_disk, .kernel = {}});
+  CHECK(ahead);
+  CHECK(holds(g, plain_loops(320, 100, 1, 1, kernel)));
 }
 
 TEST_CASE("kernels that see four neighbours take the innermost rows of a thicker boundary") {
@@ -194,10 +230,8 @@ TEST_CASE("what a kernel that sees a rectangle cannot have is refused") {
         "weft: the kernel sees 4 rows or columns on one side; the boundary of this grid has 3");
   CHECK(sweep(weighted<high>{}, ooc::policy::pool) ==
         "weft: the kernel sees 3 rows on one side; the tiles of this grid have 2");
-  CHECK(sweep(weighted<ooc::reach{}>{}, ooc::policy::overlay) ==
-        "weft: the policy overlay is for kernels that see four neighbours");
-  CHECK(sweep(weighted<ooc::reach{}>{}, ooc::policy::in_core) ==
-        "weft: the policy in_core is for kernels that see four neighbours");
+  CHECK(sweep(weighted<high>{}, ooc::policy::overlay) ==
+        "weft: the kernel sees 3 rows on one side; the tiles of this grid have 2");
   CHECK(refusal([&] { grid(in / "other", {.rows = 4, .columns = 4, .border = 0}); }) ==
         "weft: the boundary of a grid file is at least one row and column on each side");
   grid thin(in / "thin", {.rows = 40, .columns = 40});

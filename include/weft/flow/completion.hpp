@@ -5,6 +5,7 @@
 #include <weft/base/error.hpp>
 #include <weft/blocking/definitions.hpp>
 #include <weft/blocking/external_event.hpp>
+#include <weft/task/run_state.hpp>
 
 #include <utility>
 
@@ -18,13 +19,17 @@ class completion {
  public:
   /// Takes over the task of `other`.
   completion(completion&& other) noexcept
-      : engine_(other.engine_), strand_(other.strand_), closure_(std::exchange(other.closure_, nullptr)) {}
+      : engine_(other.engine_),
+        strand_(other.strand_),
+        run_(other.run_),
+        closure_(std::exchange(other.closure_, nullptr)) {}
   /// Completes the task held so far, and takes over that of `other`.
   completion& operator=(completion&& other) noexcept {
     if (this != &other) {
       complete();
       engine_ = other.engine_;
       strand_ = other.strand_;
+      run_ = other.run_;
       closure_ = std::exchange(other.closure_, nullptr);
     }
     return *this;
@@ -36,11 +41,16 @@ class completion {
   /// Completes the task with an exception, as if its body had thrown it.
   /// *Requires*: not null.
   void fail(std::exception_ptr e) noexcept { end_(std::move(e)); }
+  /// Whether the task's run was stopped: then nobody needs what has not begun yet.
+  /// *Requires*: it was neither completed nor failed.
+  bool stopped() const noexcept {
+    return run_->stopped.load(base::memory_order_acquire);  // pairs with stop()
+  }
 
  private:
   friend struct held_task;
   completion(sched::engine& e, sched::strand& s, sched::closure& c) noexcept
-      : engine_(&e), strand_(&s), closure_(&c) {}
+      : engine_(&e), strand_(&s), run_(s.run.load(base::memory_order_relaxed)), closure_(&c) {}
   void end_(std::exception_ptr e) noexcept {
 #if WEFT_RACES
     sched::races::event_happened();
@@ -51,6 +61,7 @@ class completion {
 
   sched::engine* engine_;
   sched::strand* strand_;
+  const sched::run_state* run_;  // constant while the strand executes a task
   sched::closure* closure_;
 };
 

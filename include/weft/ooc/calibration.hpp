@@ -20,9 +20,10 @@ struct calibration {
   std::vector<disk_sample> disk;                ///< transfers
   std::map<std::string, kernel_speed> kernels;  ///< by the names that calibrate_kernel() was given
 
-  /// The speed of the disk with about so many transfers at once; buffered if it was not measured directly.
+  /// The speed of the disk with about so many transfers at once, of about so many bytes each; buffered if it
+  /// was not measured directly.
   /// *Requires*: `disk` is not empty, and has all kinds of traffic for each mode and depth.
-  disk_speed speed(bool direct, unsigned depth) const {
+  disk_speed speed(bool direct, unsigned depth, double bytes) const {
     std::vector<disk_sample> mode, found;
     for (const bool wanted : {direct, !direct})
       if (mode.empty())
@@ -33,7 +34,7 @@ struct calibration {
       if (s.depth <= depth && (s.depth > next || next > depth)) next = s.depth;
     for (const disk_sample& s : mode)
       if (s.depth == next) found.push_back(s);
-    return detail::speed_of(found);
+    return detail::speed_of(found, bytes);
   }
 };
 
@@ -124,14 +125,15 @@ inline calibration calibrate(const std::string& directory, std::size_t bytes = s
         f.get().write_at(zeros.data(), std::min<std::uint64_t>(zeros.size(), 2 * half - at), at);
     }
     f.get().sync_data();
-    // Half of the time is for large direct transfers, mixed: a disk may be faster for some milliseconds.
+    // Half of the time is for direct transfers, mixed, which decide about predictions: a disk may be faster
+    // for some milliseconds. Of buffered ones, those count that come one at a time.
     for (const unsigned depth : {1u, 2u, 4u, 8u})
       for (const std::size_t size : sizes)
         for (const traffic kind : {traffic::reads, traffic::writes, traffic::mixed}) {
-          const bool longer = direct && kind == traffic::mixed && size == std::end(sizes)[-1];
+          const bool longer = kind == traffic::mixed && size != file_alignment && (direct || depth == 1);
           if (8 * size <= half || size == file_alignment)
             c.disk.push_back(detail::measure_transfers({f.get(), direct, 0, half, half}, kind, size, depth,
-                                                       longer ? seconds / 8 : seconds / 144));
+                                                       longer ? seconds / 16 : seconds / 144));
         }
   }
   detail::keep(c, directory);

@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <tuple>
@@ -30,6 +33,15 @@ struct disk_speed {
   double reading(double bytes) const noexcept { return read_latency + bytes * read_per_byte; }
   /// Seconds of a write of so many bytes.
   double writing(double bytes) const noexcept { return write_latency + bytes * write_per_byte; }
+  /// What remains of it, for transfers of so many bytes, if so many are always at once: the latency of some
+  /// passes while others are served.
+  disk_speed at_once(unsigned transfers, double bytes) const noexcept {
+    const auto left = [&](double latency, double per_byte) {
+      return std::max(latency - (transfers - 1) * bytes * per_byte, 0.0) / transfers;
+    };
+    return {left(read_latency, read_per_byte), read_per_byte, left(write_latency, write_per_byte),
+            write_per_byte};
+  }
 };
 
 /// What a disk is measured with.
@@ -60,14 +72,6 @@ inline double median_time(unsigned calls, const std::function<void()>& call) {
   }
   std::nth_element(times.begin(), times.begin() + calls / 2, times.end());
   return times[calls / 2];
-}
-
-/// Latency and time per byte, from the times of small and large transfers.
-inline std::pair<double, double> line_through(double small, double small_time, double large,
-                                              double large_time) {
-  if (large <= small) return {0, large_time / large};
-  const double per_byte = std::max(large_time - small_time, 0.05 * large_time) / (large - small);
-  return {std::max(small_time - small * per_byte, 0.0), per_byte};
 }
 
 /// Where transfers are measured: reads in [begin, begin + bytes), writes in [scratch, scratch + bytes).
@@ -123,33 +127,55 @@ inline disk_sample measure_transfers(const measured_file& in, traffic kind, std:
   return {in.direct, kind, size, depth, all / (next.load(std::memory_order_relaxed) - depth)};
 }
 
-/// The speed that samples of one depth tell: latency from the smallest and largest reads and writes, and the
-/// time per byte as it is when both are mixed. *Requires*: there is a sample of each kind.
-inline disk_speed speed_of(const std::vector<disk_sample>& samples) {
-  const auto extreme = [&](traffic kind, bool largest) {
-    const disk_sample* found = nullptr;
-    for (const disk_sample& s : samples)
-      if (s.kind == kind && (found == nullptr || (s.size > found->size) == largest)) found = &s;
-    return *found;
+/// Latency and time per byte of one kind of traffic, for transfers of so many bytes: of the line through the
+/// next smaller and the next larger size that were measured, or through the two sizes that are nearest.
+/// *Requires*: the samples are of one depth, and there is one of that kind.
+inline std::pair<double, double> line_at(const std::vector<disk_sample>& samples, traffic kind,
+                                         double bytes) {
+  std::map<double, double> times;  // by size
+  for (const disk_sample& s : samples)
+    if (s.kind == kind) times[static_cast<double>(s.size)] = s.seconds;
+  if (times.size() == 1) return {0, times.begin()->second / times.begin()->first};
+  auto large = times.upper_bound(bytes);
+  if (large == times.begin()) ++large;
+  if (large == times.end()) --large;
+  const auto small = std::prev(large);
+  const double slope =
+      std::max(large->second - small->second, 0.05 * large->second) / (large->first - small->first);
+  const double time = std::max(large->second - (large->first - bytes) * slope, 0.05 * small->second);
+  const double latency = std::max(time - bytes * slope, 0.0);
+  return {latency, (time - latency) / bytes};
+}
+
+/// The speed that samples of one depth tell for transfers of so many bytes, in traffic that is mixed.
+/// *Requires*: there is a sample of each kind.
+inline disk_speed speed_of(const std::vector<disk_sample>& samples, double bytes) {
+  const auto alone = [&](double size) {
+    disk_speed s;
+    std::tie(s.read_latency, s.read_per_byte) = line_at(samples, traffic::reads, size);
+    std::tie(s.write_latency, s.write_per_byte) = line_at(samples, traffic::writes, size);
+    return s;
   };
-  const auto line = [&](traffic kind) {
-    const disk_sample small = extreme(kind, false), large = extreme(kind, true);
-    return line_through(static_cast<double>(small.size), small.seconds, static_cast<double>(large.size),
-                        large.seconds);
-  };
-  disk_speed s;
-  std::tie(s.read_latency, s.read_per_byte) = line(traffic::reads);
-  std::tie(s.write_latency, s.write_per_byte) = line(traffic::writes);
-  const disk_sample mixed = extreme(traffic::mixed, true);
-  const auto size = static_cast<double>(mixed.size);
-  const double slower = mixed.seconds / ((6 * s.reading(size) + s.writing(size)) / 7);
-  s.read_per_byte *= slower;
-  s.write_per_byte *= slower;
+  std::map<double, double> slower;  // by how much, when both are mixed; by size
+  for (const disk_sample& s : samples)
+    if (s.kind == traffic::mixed) {
+      const auto size = static_cast<double>(s.size);
+      slower[size] = s.seconds / ((6 * alone(size).reading(size) + alone(size).writing(size)) / 7);
+    }
+  const auto large = slower.lower_bound(bytes);
+  double factor = large == slower.end() ? slower.rbegin()->second : large->second;
+  if (large != slower.end() && large != slower.begin()) {
+    const auto small = std::prev(large);
+    factor = std::lerp(small->second, large->second, (bytes - small->first) / (large->first - small->first));
+  }
+  disk_speed s = alone(bytes);
+  for (double* const time : {&s.read_latency, &s.read_per_byte, &s.write_latency, &s.write_per_byte})
+    *time *= factor;
   return s;
 }
 
 /// Measures one depth for about so many seconds.
-inline disk_speed measure_disk(const measured_file& in, unsigned depth, double seconds) {
+inline std::vector<disk_sample> measure_disk(const measured_file& in, unsigned depth, double seconds) {
   const std::size_t small = file_alignment;
   const std::size_t large =
       std::clamp<std::uint64_t>(in.bytes / 16 / small * small, small, std::uint64_t{1} << 20);
@@ -158,7 +184,7 @@ inline disk_speed measure_disk(const measured_file& in, unsigned depth, double s
     for (const std::size_t size : {small, large})
       if (kind != traffic::mixed || size == large)
         samples.push_back(measure_transfers(in, kind, size, depth, seconds / 5));
-  return speed_of(samples);
+  return samples;
 }
 
 }  // namespace detail

@@ -211,31 +211,32 @@ class grid_file {
   unsigned version() const noexcept { return header_.version; }
 
   /// Starts to read the values of a tile. *Requires*: called in a task with the option `event`, which ends
-  /// when they have come; as the next three.
-  void read_values(std::size_t tile, unsigned version, std::byte* to) {
+  /// when they have come; as the next four.
+  void read_values(std::size_t tile, unsigned version, std::byte* to, const transfer_place& place = {}) {
     const file_extent e = geometry_.values(tile, version);
-    queue_->read(file_.get(), e.offset, to, e.size, this_task::hold());
+    queue_->read(file_.get(), e.offset, to, e.size, this_task::hold(), place);
   }
   /// Starts to read the coefficients of a tile.
-  void read_fields(std::size_t tile, std::byte* to) {
+  void read_fields(std::size_t tile, std::byte* to, const transfer_place& place = {}) {
     for (std::size_t i = 0; i < geometry_.field_extents(); ++i) {
       const file_extent e = geometry_.field_extent(tile, i);
-      queue_->read(file_.get(), e.offset, to + e.at, e.size, this_task::hold());
+      queue_->read(file_.get(), e.offset, to + e.at, e.size, this_task::hold(), place);
     }
   }
   /// Starts to read a part of the file.
-  void read_part(const file_extent& e, std::byte* to) {
-    queue_->read(file_.get(), e.offset, to + e.at, e.size, this_task::hold());
+  void read_part(const file_extent& e, std::byte* to, const transfer_place& place = {}) {
+    queue_->read(file_.get(), e.offset, to + e.at, e.size, this_task::hold(), place);
   }
   /// Starts to read the first row of a tile, maybe with more behind it.
-  void read_first_row(std::size_t tile, unsigned version, std::byte* to) {
+  void read_first_row(std::size_t tile, unsigned version, std::byte* to, const transfer_place& place = {}) {
     const file_extent e = geometry_.first_row(tile, version);
-    queue_->read(file_.get(), e.offset, to, e.size, this_task::hold());
+    queue_->read(file_.get(), e.offset, to, e.size, this_task::hold(), place);
   }
   /// Starts to write the values of a tile.
-  void write_values(std::size_t tile, unsigned version, const std::byte* from) {
+  void write_values(std::size_t tile, unsigned version, const std::byte* from,
+                    const transfer_place& place = {}) {
     const file_extent e = geometry_.values(tile, version);
-    queue_->write(file_.get(), e.offset, from, e.size, this_task::hold());
+    queue_->write(file_.get(), e.offset, from, e.size, this_task::hold(), place);
   }
   /// The version `valid` of the values, which has been written completely, becomes the valid one, after so
   /// many more sweeps.
@@ -245,8 +246,6 @@ class grid_file {
     file_.get().sync_data();
     set_header_(detail::grid_state::filled, valid, header_.sweeps + more_sweeps);
   }
-  /// Both versions will be overwritten: until commit() the file is not valid.
-  void invalidate() { set_header_(detail::grid_state::changing, header_.version, header_.sweeps); }
   /// Sweeps begin: they may overwrite the version that is not valid. *Effects*: gives back the memory that
   /// read_row() keeps. *Throws*: as check_valid(), and std::system_error; then nothing may be overwritten.
   void begin_changes() {
@@ -255,11 +254,10 @@ class grid_file {
     cached_ = no_row;
     if (unsettled_) set_header_(detail::grid_state::filled, header_.version, header_.sweeps);
   }
-  /// *Throws*: weft::error if the values are not those of a finished pass.
+  /// *Throws*: weft::error if the grid was not filled to its end.
   void check_valid() const {
     if (header_.state == static_cast<std::uint32_t>(detail::grid_state::filled)) return;
-    throw error("weft: the values of '" + file_.get().path() +
-                "' are not valid: fill() has not returned, or sweeps with the policy overlay have failed");
+    throw error("weft: the values of '" + file_.get().path() + "' are not valid: fill() has not returned");
   }
 
  private:

@@ -38,9 +38,8 @@ namespace detail {
 
 /// Whether the values of a file are those of a finished pass.
 enum class grid_state : std::uint32_t {
-  empty,    ///< not yet: the file is being filled
-  filled,   ///< yes
-  changing  ///< no: both versions are being overwritten
+  empty,  ///< not yet: the file is being filled
+  filled  ///< yes
 };
 
 inline constexpr char grid_magic[8] = {'w', 'e', 'f', 't', 'g', 'r', 'i', 'd'};
@@ -94,16 +93,15 @@ inline grid_header read_header(const io::file& f, void* page) {
   if (found->format != 1)
     refuse("it has format " + std::to_string(found->format) + "; this version of weft reads format 1");
   if (found->layout > static_cast<std::uint32_t>(layout::optimized) || found->version > 1 ||
-      found->rows == 0 || found->columns == 0 || found->tile_rows == 0 || found->tile_columns == 0 ||
-      found->border == 0 || (found->element != 4 && found->element != 8) || found->tile_rows > found->rows ||
+      found->state > static_cast<std::uint32_t>(grid_state::filled) || found->rows == 0 ||
+      found->columns == 0 || found->tile_rows == 0 || found->tile_columns == 0 || found->border == 0 ||
+      (found->element != 4 && found->element != 8) || found->tile_rows > found->rows ||
       found->tile_columns > found->columns ||
       !addressable({found->rows, found->columns, found->fields, found->element,
                     static_cast<layout>(found->layout), found->tile_rows, found->tile_columns,
                     found->border}))
     refuse("its header contradicts itself");
   if (found->state == static_cast<std::uint32_t>(grid_state::empty)) refuse("it was not filled to its end");
-  if (found->state != static_cast<std::uint32_t>(grid_state::filled))
-    refuse("sweeps with the policy overlay have not ended");
   return *found;
 }
 

@@ -8,6 +8,7 @@
 #include <weft/ooc/detail/thread_engine.hpp>
 #include <weft/ooc/detail/uring_engine.hpp>
 #include <weft/ooc/io_engine.hpp>
+#include <weft/sched/sync.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -41,7 +42,32 @@ struct io_statistics {
   std::uint64_t continued = 0;      ///< transfers of which the kernel did only a part at first
   std::uint64_t repeated = 0;       ///< transfers that the kernel refused for a moment (EINTR, EAGAIN)
   std::uint64_t waited = 0;         ///< transfers that waited for an overlapping one
+  std::uint64_t dropped = 0;        ///< transfers that did not begin, since nobody needed them any more
   unsigned most_in_flight = 0;      ///< the largest number of transfers at the device at once
+};
+
+/// Transfers of which those behind a failed one are in vain. *Thread safety*: any thread.
+class transfer_series {
+ public:
+  /// Whether one at this place or before it has failed: of a task, those come first that begin first.
+  bool in_vain(std::uint64_t place) const noexcept {
+    return failed_.load(base::memory_order_relaxed) <= place;  // relaxed: what has begun is only slower
+  }
+  /// The one at this place has failed.
+  void fail(std::uint64_t place) noexcept {
+    std::uint64_t known = failed_.load(base::memory_order_relaxed);  // relaxed: a minimum
+    while (place < known && !failed_.compare_exchange_weak(known, place, base::memory_order_relaxed)) {
+    }
+  }
+
+ private:
+  base::atomic<std::uint64_t> failed_{UINT64_MAX};
+};
+
+/// Where a transfer stands among others.
+struct transfer_place {
+  transfer_series* in = nullptr;  ///< null: nowhere
+  std::uint64_t at = 0;           ///< grows in the reference order of the tasks; the same within a task
 };
 
 /// Transfers between memory and files. They start in the order of submission, at most `in_flight` at once;
@@ -49,7 +75,8 @@ struct io_statistics {
 /// after the other has ended. A
 /// transfer completes only as a whole: what the kernel does in part is continued, what it refuses for a
 /// moment is repeated. A file that ends too early, and every other failure, is a std::system_error with path
-/// and offset.
+/// and offset. A transfer that has not begun when the run of its task is stopped, or when one before it in
+/// its series fails, does not take place: its task fails with weft::cancelled.
 /// *Thread safety*: any thread.
 class io_queue {
  public:
@@ -79,15 +106,17 @@ class io_queue {
   }
 
   /// Reads `size` bytes at `offset` of the file into memory, then completes `done`, or lets it fail.
-  /// *Requires*: the file stays open, and the memory belongs to the transfer, until then.
+  /// *Requires*: the file stays open, the memory belongs to the transfer, and its series lives, until then.
   /// *Throws*: std::bad_alloc; then nothing has happened.
   /// *Suspends*: no; nor does the thread wait for the device.
-  void read(const io::file& from, std::uint64_t offset, void* to, std::size_t size, completion done) {
-    submit_(from, false, offset, to, size, std::move(done));
+  void read(const io::file& from, std::uint64_t offset, void* to, std::size_t size, completion done,
+            const transfer_place& place = {}) {
+    submit_(from, false, offset, to, size, std::move(done), place);
   }
   /// Writes `size` bytes of memory at `offset` of the file. As read(), but the memory is not changed.
-  void write(const io::file& to, std::uint64_t offset, const void* from, std::size_t size, completion done) {
-    submit_(to, true, offset, const_cast<void*>(from), size, std::move(done));
+  void write(const io::file& to, std::uint64_t offset, const void* from, std::size_t size, completion done,
+             const transfer_place& place = {}) {
+    submit_(to, true, offset, const_cast<void*>(from), size, std::move(done), place);
   }
 
  private:
@@ -97,6 +126,7 @@ class io_queue {
     const io::file* file;
     std::uint64_t begin, end;  // all of it, in the file
     completion done;
+    transfer_place place;
     bool delayed = false, continued = false, repeated = false;
     unsigned refusals = 0;  // in a row, for a moment
   };
@@ -112,14 +142,15 @@ class io_queue {
   }
 
   void submit_(const io::file& f, bool write, std::uint64_t offset, void* memory, std::size_t size,
-               completion done) {
+               completion done, const transfer_place& place) {
     requests one;
     one.push_back({{f.descriptor(), write, static_cast<char*>(memory), size, offset, &transferred_, nullptr},
                    this,
                    &f,
                    offset,
                    offset + size,
-                   std::move(done)});
+                   std::move(done),
+                   place});
     one.front().part.of = &one.front();
     std::unique_lock hold(mutex_);
     if (size == 0) {
@@ -141,10 +172,18 @@ class io_queue {
     return ::fstat(a.part.descriptor, &one) == 0 && ::fstat(b.part.descriptor, &other) == 0 &&
            one.st_dev == other.st_dev && one.st_ino == other.st_ino;
   }
+  static bool in_vain_(const request& r) noexcept {
+    return r.done.stopped() || (r.place.in != nullptr && r.place.in->in_vain(r.place.at));
+  }
   /// Starts what may start. A transfer that must wait holds up those behind it, so none is overtaken.
   void start_(std::unique_lock<std::mutex>& hold) {
-    while (!waiting_.empty() && flying_.size() < limit_) {
+    while (!waiting_.empty()) {
       request& next = waiting_.front();
+      if (in_vain_(next)) {
+        drop_first_(hold);
+        continue;
+      }
+      if (flying_.size() == limit_) return;
       if (std::any_of(flying_.begin(), flying_.end(),
                       [&next](const request& r) { return overlap_(next, r); })) {
         if (!std::exchange(next.delayed, true)) statistics_.waited += 1;
@@ -161,6 +200,17 @@ class io_queue {
       ending_ -= 1;
     }
     if (waiting_.empty() && flying_.empty() && ending_ == 0) idle_.notify_all();
+  }
+  void drop_first_(std::unique_lock<std::mutex>& hold) {
+    requests over;
+    over.splice(over.begin(), waiting_, waiting_.begin());
+    statistics_.transfers += 1;
+    statistics_.dropped += 1;
+    ending_ += 1;  // keeps the queue alive while the lock is not held
+    hold.unlock();
+    over.front().done.fail(sched::cancellation());
+    hold.lock();
+    ending_ -= 1;
   }
   /// The thread itself does what the engine cannot take.
   static long transfer_now_(transfer& t) noexcept {
@@ -231,6 +281,7 @@ class io_queue {
     if (failure == 0) {
       r.done.complete();
     } else {
+      if (r.place.in != nullptr) r.place.in->fail(r.place.at);
       r.done.fail(exception_(r, failure));
     }
   }

@@ -5,6 +5,7 @@
 #include <weft/ooc/calibration.hpp>
 #include <weft/ooc/detail/chained_pass.hpp>
 #include <weft/ooc/detail/mapped_pass.hpp>
+#include <weft/ooc/detail/overlay_lines.hpp>
 #include <weft/ooc/detail/overlay_pass.hpp>
 #include <weft/ooc/detail/prediction.hpp>
 #include <weft/ooc/detail/progress.hpp>
@@ -24,17 +25,17 @@ inline std::string directory_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-/// The speed of the disk that the grid lies on, alone and with several transfers at once.
-struct measured_speed {
-  disk_speed alone, together;
+/// What was measured on the disk that the grid lies on, alone and with several transfers at once.
+struct measured_disk {
+  std::vector<disk_sample> alone, together;
 };
 /// Measures it, direct or buffered, once for each device in a process, with buffers of at most so much memory
 /// in all (but at least a page for each transfer).
 template <class T, std::size_t Fields>
-measured_speed speed_of_disk(grid_file<T, Fields>& grid, bool direct, std::size_t memory) {
+measured_disk measured_disk_of(grid_file<T, Fields>& grid, bool direct, std::size_t memory) {
   constexpr unsigned depth = 4;
   static std::mutex mutex;
-  static std::map<std::pair<dev_t, bool>, measured_speed> known;
+  static std::map<std::pair<dev_t, bool>, measured_disk> known;
   const std::lock_guard hold(mutex);
   const std::pair key{grid.file().about().st_dev, direct};
   if (const auto at = known.find(key); at != known.end()) return at->second;
@@ -66,10 +67,8 @@ std::size_t buffers_within(const grid_geometry& g, std::size_t boundary_bytes, p
   return buffers;
 }
 
-/// *Throws*: weft::error if such a kernel cannot sweep over such a grid with such a policy.
-inline void check_reach(const reach& sees, const grid_geometry& g, policy p) {
-  if (p == policy::in_core || p == policy::overlay)
-    throw error(std::string("weft: the policy ") + name_of(p) + " is for kernels that see four neighbours");
+/// *Throws*: weft::error if such a kernel cannot sweep over such a grid.
+inline void check_reach(const reach& sees, const grid_geometry& g) {
   const std::size_t wanted = std::max(sees.rows(), sees.columns());
   if (wanted > g.border)
     throw error("weft: the kernel sees " + std::to_string(wanted) +
@@ -83,7 +82,7 @@ inline void check_reach(const reach& sees, const grid_geometry& g, policy p) {
 struct choice {
   ooc::policy policy;
   std::size_t buffers = 0;  // of basic, three_buffers and pool
-  chained_plan chain = {};  // of chained, and of all for kernels that see a rectangle
+  chained_plan chain = {};  // of chained; for kernels that see a rectangle, of basic to pool
   overlay_plan turns = {};  // of overlay
 };
 
@@ -94,20 +93,18 @@ struct choice {
 /// called with values of type T, or with vectors of them, whose lanes are points; `coefficients[i]` is of the
 /// same type. A kernel with a constant `reach` (window_kernel) sees a rectangle instead: it gets
 /// `kernel(at, coefficients)` with a neighbourhood `at` of values of type T; points before its own in the
-/// order of rows have new values, the others old ones. The policies in_core and overlay are not for it. The
-/// results are bit-identical to those of the plain loops if the compiler fuses no operations
-/// (-ffp-contract=off), whatever the policy.
+/// order of rows have new values, the others old ones. The results are bit-identical to those of the plain
+/// loops if the compiler fuses no operations (-ffp-contract=off), whatever the policy.
 /// *Requires*: the kernel has no side effects and does not throw.
 /// *Effects*: after each pass the new values are on the device, and the file is valid; whoever ends the
 /// process before leaves the values of the last finished pass (grid.sweeps() says how many sweeps they have
-/// seen). A stop ends the sweeps when the tiles in work have been computed; a pass that is complete counts.
-/// *Returns*: what was done and used, and what the model had predicted.
-/// *Throws*: weft::error if the budget is too small, with the least one that suffices; std::system_error with
-/// path and offset; weft::cancelled if a stop was requested before all sweeps were done; std::bad_alloc. The
-/// file then holds the last finished pass.
-/// *Suspends*: as runtime::run; at the end of a pass the thread waits for the device.
-/// *Source*: three_buffers, basic and in_core: Caron, Desprez, Suter 2004; chained:
-/// docs/explanation/out-of-core.md.
+/// seen). A stop ends the sweeps when the tiles in work have been computed and the transfers at the device
+/// have ended; those that wait are dropped. A pass that is complete counts. *Returns*: what was done and
+/// used, and what the model had predicted. *Throws*: weft::error if the budget is too small, with the least
+/// one that suffices; std::system_error with path and offset; weft::cancelled if a stop was requested before
+/// all sweeps were done; std::bad_alloc. The file then holds the last finished pass. *Suspends*: as
+/// runtime::run; at the end of a pass the thread waits for the device. *Source*: three_buffers, basic and
+/// in_core: Caron, Desprez, Suter 2004; chained: docs/explanation/out-of-core.md.
 template <class T, std::size_t Fields, class Kernel>
 report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const Kernel& kernel,
              const sweep_options& options = {}) {
@@ -125,21 +122,21 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
 
   const auto plan_of = [&](policy p) {
     detail::choice c{p};
-    if (p == policy::chained || window_kernel<Kernel>)
-      c.chain = detail::plan_chained_within<typename chain::window>(
-          g, edge, rt.workers(), p, sweeps, p == policy::chained ? most : 1, options.memory);
-    else if (p == policy::overlay)
+    if (p == policy::overlay)
       c.turns = overlaid::plan(g, edge, options.residual ? 1 : most, options.memory);
     else if (p == policy::in_core)
       detail::check_budget(p, mapped::bytes(g, edge), options.memory);
+    else if (p == policy::chained || window_kernel<Kernel>)
+      c.chain = detail::plan_chained_within<typename chain::window>(
+          g, edge, rt.workers(), p, sweeps, p == policy::chained ? most : 1, options.memory);
     else
       c.buffers = detail::buffers_within<T, Fields, Kernel>(g, edge, p, options.memory);
     return c;
   };
   std::vector<detail::choice> choices;
   if constexpr (window_kernel<Kernel>) {
-    detail::check_reach(Kernel::reach, g, done.policy);
-    if (done.policy == policy::automatic) done.policy = policy::chained;  // the others are a part of it
+    detail::check_reach(Kernel::reach, g);
+    if (done.policy == policy::automatic) done.policy = policy::chained;  // no other one is faster
   }
   if (done.policy == policy::automatic) {
     for (const policy p :
@@ -157,12 +154,12 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
   memory.take(std::min(edge, options.memory));
   const std::size_t left = options.memory - std::min(edge, options.memory);
   const std::optional<calibration> kept = calibrated(detail::directory_of(grid.file().path()));
-  const auto disk = [&](policy p, unsigned depth) {
-    if (options.disk) return *options.disk;
+  const auto disk = [&](policy p, unsigned depth, double bytes) {
+    if (options.disk) return options.disk->at_once(depth, bytes);
     const bool direct = p != policy::in_core && grid.direct();
-    if (kept) return kept->speed(direct, depth);
-    const detail::measured_speed measured = detail::speed_of_disk(grid, direct, left);
-    return depth < 4 ? measured.alone : measured.together;
+    if (kept) return kept->speed(direct, depth, bytes);
+    const detail::measured_disk measured = detail::measured_disk_of(grid, direct, left);
+    return detail::speed_of(depth < 4 ? measured.alone : measured.together, bytes);
   };
   kernel_speed speed;
   if (kept && kept->kernels.contains(options.kernel)) {
@@ -177,7 +174,7 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
   const auto predicted = [&](const detail::choice& c) {
     return detail::predict(
         c.policy, g, sweeps, c.chain, c.turns, rt.workers(), grid.queue().in_flight(),
-        [&](unsigned depth) { return disk(c.policy, depth); }, speed);
+        [&](unsigned depth, double bytes) { return disk(c.policy, depth, bytes); }, speed);
   };
   detail::choice chosen = choices.front();
   double least = predicted(chosen);
@@ -243,21 +240,19 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
   if (chosen.chain.sweeps != 0) {
     chain pass(memory, grid, chosen.chain, kernel);
     until_done(together, [&](std::size_t now, changes c) { pass.run(now, done.policy, c, options.stop); });
+  } else if (done.policy == policy::overlay) {
+    overlaid pass(memory, grid, chosen.turns, kernel);
+    until_done(chosen.turns.sweeps,
+               [&](std::size_t now, changes c) { pass.run(rt, now, options.stop, c, options.times); });
+  } else if (done.policy == policy::in_core) {
+    mapped pass(memory, grid, kernel);
+    until_done(1,
+               [&](std::size_t, changes c) { pass.run([&] { return options.stop.stop_requested(); }, c); });
   } else if constexpr (!window_kernel<Kernel>) {
-    if (done.policy == policy::overlay) {
-      overlaid pass(memory, grid, chosen.turns, kernel);
-      until_done(chosen.turns.sweeps,
-                 [&](std::size_t now, changes c) { pass.run(rt, now, options.stop, c, options.times); });
-    } else if (done.policy == policy::in_core) {
-      mapped pass(memory, grid, kernel);
-      until_done(1,
-                 [&](std::size_t, changes c) { pass.run([&] { return options.stop.stop_requested(); }, c); });
-    } else {
-      detail::tile_pass<T, Fields, Kernel> pass(memory, grid, chosen.buffers, kernel);
-      until_done(1, [&](std::size_t, changes c) {
-        pass.run(done.policy != policy::pool, done.policy == policy::basic, c);
-      });
-    }
+    detail::tile_pass<T, Fields, Kernel> pass(memory, grid, chosen.buffers, kernel);
+    until_done(1, [&](std::size_t, changes c) {
+      pass.run(done.policy != policy::pool, done.policy == policy::basic, c);
+    });
   }
   done.elapsed = std::chrono::steady_clock::now() - start;
   const io_statistics after = grid.queue().statistics();

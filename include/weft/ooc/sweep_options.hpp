@@ -36,6 +36,9 @@ constexpr const char* name_of(policy p) noexcept {
 
 namespace detail {
 
+/// More buffers do not make any disk faster.
+inline constexpr std::size_t enough_buffers = 32;
+
 /// *Throws*: weft::error that names the least budget if the policy needs more than there is.
 inline void check_budget(policy p, std::size_t least, std::size_t budget) {
   if (least > budget)

@@ -54,10 +54,11 @@ struct sweep_method<T, Fields, Kernel> {
 /// The plan for so many sweeps in a pass.
 template <class Window>
 chained_plan plan_chained(const grid_geometry& g, std::size_t boundary_bytes, unsigned workers,
-                          std::size_t sweeps, std::size_t tile_lines) {
+                          std::size_t sweeps, std::size_t tile_lines, std::size_t staged = 2) {
   chained_plan p;
   p.sweeps = sweeps;
   p.tile_lines = tile_lines;
+  p.staged = staged;
   const std::size_t strip = Window::strip_rows(g);
   p.unit_strips = (std::min(tile_lines * g.tile_rows, g.rows) + strip - 1) / strip;
   p.units = 3 + (sweeps - 1) / p.unit_strips + std::clamp(workers, 1u, 3u);
@@ -72,7 +73,7 @@ chained_plan plan_chained(const grid_geometry& g, std::size_t boundary_bytes, un
 }
 
 /// The best plan within a budget: as many sweeps as possible in a pass, equally many in each, then larger
-/// units.
+/// units, or for the policy pool more units that are being transferred.
 /// *Throws*: weft::error with the least budget that suffices, or if tiles do not consist of whole strips.
 template <class Window>
 chained_plan plan_chained_within(const grid_geometry& g, std::size_t boundary_bytes, unsigned workers,
@@ -101,6 +102,14 @@ chained_plan plan_chained_within(const grid_geometry& g, std::size_t boundary_by
   }
   const std::size_t passes = (sweeps - 1) / k + 1;
   k = (sweeps - 1) / passes + 1;
+  if (p == policy::pool) {
+    std::size_t staged = 2;
+    const std::size_t enough = std::min(enough_buffers, g.tiles_down());
+    while (staged < enough &&
+           plan_chained<Window>(g, boundary_bytes, workers, k, 1, staged + 1).bytes <= budget)
+      ++staged;
+    return plan_chained<Window>(g, boundary_bytes, workers, k, 1, staged);
+  }
   std::size_t lines = 1;
   while (lines < g.tiles_down() && 2 * lines * g.tile_rows <= most_unit_rows &&
          plan(k, 2 * lines).bytes <= budget)
@@ -143,6 +152,8 @@ class chained_pass {
   void run(std::size_t sweeps, policy p, const largest_changes* changes, const std::stop_token& stop) {
     policy_ = p;
     stop_ = stop;
+    series_.emplace();
+    tasks_ = 0;
     if (changes != nullptr)
       run_(sweeps, changes);
     else
@@ -155,6 +166,8 @@ class chained_pass {
     aligned_buffer values, fields;
     token own;
   };
+  /// The place of the next task that transfers something.
+  transfer_place next_() noexcept { return {&*series_, tasks_++}; }
   /// What orders a transfer besides the data.
   token& transfer_(staging& s) noexcept {
     return policy_ == policy::basic || policy_ == policy::three_buffers ? disk_ : s.own;
@@ -216,10 +229,10 @@ class chained_pass {
     staging& from = incoming_[unit % plan_.staged];
     fork(
         {.name = "read strips", .priority = 2, .event = true},
-        [this, unit](staging& s, token&) {
+        [this, unit, place = next_()](staging& s, token&) {
           for_tiles_(unit, [&](std::size_t t, std::size_t i) {
-            grid_.read_values(t, grid_.version(), s.values.data() + i * geometry_.values_bytes());
-            grid_.read_fields(t, s.fields.data() + i * geometry_.fields_bytes());
+            grid_.read_values(t, grid_.version(), s.values.data() + i * geometry_.values_bytes(), place);
+            grid_.read_fields(t, s.fields.data() + i * geometry_.fields_bytes(), place);
           });
         },
         update(borrow(from)), update(borrow(transfer_(from))));
@@ -266,9 +279,9 @@ class chained_pass {
         update(borrow(slots_[unit % plan_.units])), read(borrow(group_(after_group))), update(borrow(to)));
     fork(
         {.name = "write strips", .priority = 2, .event = true},
-        [this, unit](const staging& s, token&) {
+        [this, unit, place = next_()](const staging& s, token&) {
           for_tiles_(unit, [&](std::size_t t, std::size_t i) {
-            grid_.write_values(t, 1 - grid_.version(), s.values.data() + i * geometry_.values_bytes());
+            grid_.write_values(t, 1 - grid_.version(), s.values.data() + i * geometry_.values_bytes(), place);
           });
         },
         read(borrow(to)), update(borrow(transfer_(to))));
@@ -286,6 +299,8 @@ class chained_pass {
   std::size_t width_ = 1;       // columns of tiles in a task, the same in all groups
   std::vector<token> slots_, groups_, columns_;
   std::vector<staging> incoming_, outgoing_;
+  std::optional<transfer_series> series_;
+  std::uint64_t tasks_ = 0;  // that transfer something
 };
 
 }  // namespace weft::inline WEFT_ABI::ooc::detail

@@ -2,14 +2,13 @@
 // The policy in_core: the file is mapped, and the operating system reads and writes its pages.
 #pragma once
 
-#include <weft/ooc/detail/tile_pass.hpp>
-
-#include <sys/mman.h>
+#include <weft/ooc/detail/mapped_grid.hpp>
+#include <weft/ooc/detail/tile_kernel.hpp>
+#include <weft/ooc/detail/tile_line.hpp>
 
 namespace weft::inline WEFT_ABI::ooc::detail {
 
-/// A pass of one sweep over mapped memory; the baseline of the paper. A file that somebody cuts meanwhile is
-/// a SIGBUS.
+/// A pass of one sweep over mapped memory, tile by tile; the baseline of the paper.
 /// *Source*: Caron, Desprez, Suter 2004, section 5.
 template <class T, std::size_t Fields, class Kernel>
 class mapped_pass {
@@ -20,63 +19,93 @@ class mapped_pass {
   }
   /// *Throws*: std::system_error if the file cannot be mapped; std::bad_alloc.
   mapped_pass(memory_budget& budget, grid_file<T, Fields>& grid, const Kernel& kernel)
-      : grid_(grid),
-        kernel_(kernel),
-        size_(grid.geometry().file_bytes()),
-        frontier_(budget, grid.geometry()) {
-    void* const at = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, grid.file().descriptor(), 0);
-    if (at == MAP_FAILED) io::fail(errno, "map", grid.file().path());
-    at_ = static_cast<std::byte*>(at);
-  }
-  mapped_pass(const mapped_pass&) = delete;
-  mapped_pass& operator=(const mapped_pass&) = delete;
-  ~mapped_pass() { ::munmap(at_, size_); }
+      : grid_(grid), kernel_(kernel), frontier_(budget, grid.geometry()), mapped_(grid) {}
 
   /// Does one sweep. `stopped()`: whether to end before the next tile; `changes`: as tile_pass::run.
-  /// *Throws*: std::system_error; cancelled if it ends early, without waiting for the device.
+  /// *Throws*: std::system_error, with path and offset; cancelled if it ends early, without waiting for the
+  /// device.
   template <class Stopped>
   void run(Stopped stopped, const largest_changes* changes) {
     frontier_.changes = changes;
     const grid_geometry& g = grid_.geometry();
-    const unsigned version = grid_.version();
+    const unsigned before = grid_.version(), after = 1 - before;
     std::copy_n(grid_.north(), g.columns + 2, elements<T>(frontier_.north));
-    const auto values = [&](std::size_t tile, unsigned v) {
-      return reinterpret_cast<T*>(at_ + g.values(tile, v).offset);
-    };
+    mapped_.read(g.values(0, before));
     for (std::size_t i = 0; i < g.tiles(); ++i) {
       if (stopped()) throw cancelled();
+      const std::size_t below = i + g.tiles_across();
+      if (i + 1 < g.tiles()) mapped_.read(g.values(i + 1, before));
+      if (below < g.tiles()) mapped_.read(g.first_row(below, before));
+      mapped_.read_fields_and_write(i, after);
       const tile_shape t = g.tile(i);
       if (t.column == 0) std::copy_n(grid_.west() + t.row, t.rows, elements<T>(frontier_.west));
-      const std::size_t below = i + g.tiles_across();
-      const T* const south = below < g.tiles() ? values(below, version) : grid_.south() + 1 + t.column;
+      const T* const south = below < g.tiles() ? mapped_.values(below, before) : grid_.south() + 1 + t.column;
       const bool right = t.column + t.columns == g.columns;
       const tile_shape beside = right ? t : g.tile(i + 1);
       const auto east = [&](std::size_t r) {
-        return right ? grid_.east()[t.row + r] : values(i + 1, version)[g.place(beside, r, 0)];
+        return right ? grid_.east()[t.row + r] : mapped_.values(i + 1, before)[g.place(beside, r, 0)];
       };
-      sweep_behind(g, t, values(i, version), values(i, 1 - version), field_(i, 0), pitch_(i), south, east,
-                   frontier_, kernel_);
+      sweep_behind(g, t, mapped_.values(i, before), mapped_.values(i, after), mapped_.fields(i),
+                   mapped_.field_pitch(i), south, east, frontier_, kernel_);
     }
-    while (::msync(at_, size_, MS_SYNC) != 0)
-      if (errno != EINTR) io::fail(errno, "bring to the device", grid_.file().path());
+    mapped_.sync();
   }
 
  private:
-  const T* field_(std::size_t tile, std::size_t which) const {
-    return reinterpret_cast<const T*>(at_ + grid_.geometry().field_extent(tile, which).offset);
-  }
-  /// Elements from one coefficient to the next one of the same point, in the file.
-  std::size_t pitch_(std::size_t tile) const {
-    const grid_geometry& g = grid_.geometry();
-    return g.field_extents() > 1 ? static_cast<std::size_t>(field_(tile, 1) - field_(tile, 0))
-                                 : g.field_pitch(g.tile(tile));
-  }
-
   grid_file<T, Fields>& grid_;
   const Kernel& kernel_;
-  std::size_t size_;
-  std::byte* at_ = nullptr;
   frontier<T> frontier_;
+  mapped_grid<T, Fields> mapped_;
+};
+
+/// The same for kernels that see a rectangle, one row of tiles after the other.
+template <class T, std::size_t Fields, window_kernel Kernel>
+class mapped_pass<T, Fields, Kernel> {
+  using line = tile_line<T, Fields, Kernel>;
+
+ public:
+  /// Bytes of memory besides the mapped pages.
+  static std::size_t bytes(const grid_geometry& g, std::size_t boundary_bytes) {
+    return boundary_bytes + line::bytes(g);
+  }
+  /// *Throws*: std::system_error if the file cannot be mapped; std::bad_alloc.
+  mapped_pass(memory_budget& budget, grid_file<T, Fields>& grid, const Kernel& kernel)
+      : grid_(grid), kernel_(kernel), line_(budget, grid), mapped_(grid) {}
+
+  /// Does one sweep; `stopped()`: whether to end before the next row of tiles. As for four neighbours.
+  template <class Stopped>
+  void run(Stopped stopped, const largest_changes* changes) {
+    const grid_geometry& g = grid_.geometry();
+    const unsigned before = grid_.version(), after = 1 - before;
+    const std::size_t across = g.tiles_across();
+    const auto take = [&](std::size_t tile, unsigned version) {
+      mapped_.read(g.values(tile, version));
+      line_.take(tile, mapped_.values(tile, version));
+    };
+    for (std::size_t first = 0; first < g.tiles(); first += across) {
+      if (stopped()) throw cancelled();
+      line_.begin(first / across);
+      for (std::size_t i = first; i < first + across; ++i) {
+        if (i >= across) take(i - across, after);
+        take(i, before);
+        if (i + across < g.tiles()) take(i + across, before);
+        mapped_.read_fields_and_write(i, after);
+      }
+      line_.sweep(
+          [this](std::size_t tile) {
+            return tile_fields<T>{mapped_.fields(tile), mapped_.field_pitch(tile)};
+          },
+          kernel_, changes);
+      for (std::size_t i = first; i < first + across; ++i) line_.give(i, mapped_.values(i, after));
+    }
+    mapped_.sync();
+  }
+
+ private:
+  grid_file<T, Fields>& grid_;
+  const Kernel& kernel_;
+  line line_;
+  mapped_grid<T, Fields> mapped_;
 };
 
 }  // namespace weft::inline WEFT_ABI::ooc::detail

@@ -11,13 +11,11 @@
 
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <ostream>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::ooc::detail {
-
-/// More buffers do not make any disk faster.
-inline constexpr std::size_t enough_buffers = 32;
 
 /// A side of a tile.
 enum class side { first_row, last_row, first_column, last_column };
@@ -96,11 +94,50 @@ class waiting_pool {
   std::deque<waiter> waiting_;
 };
 
+/// Gives a thing back at the end of a scope.
+template <class Thing>
+struct borrowed_thing {
+  waiting_pool<Thing>& pool;
+  Thing& thing;
+  ~borrowed_thing() { pool.give_back(thing); }
+};
+
 /// How a pass uses memory.
 struct overlay_plan {
-  std::size_t sweeps = 1;   ///< of one pass
-  std::size_t buffers = 1;  ///< as many turns compute or transfer at once
+  std::size_t sweeps = 1;               ///< of one pass
+  std::size_t buffers = 1;              ///< as many turns compute or transfer at once
+  std::size_t tiles = 1;                ///< of a turn
+  std::vector<std::size_t> sides = {};  ///< what a turn reads of its neighbours: bytes of each transfer
 };
+
+/// Bytes of a recurrent task, and of its stack while it has its turn; upper bounds.
+inline constexpr std::size_t overlay_task_bytes = 2048, overlay_stack_bytes = std::size_t{32} << 10;
+
+/// The best plan within a budget, of at most so many sweeps: the memory of turns that wait for a buffer
+/// bounds the sweeps, then there are as many buffers as turns can use. *Throws*: weft::error with the least
+/// budget that suffices.
+template <class Pass>
+overlay_plan plan_overlay(const grid_geometry& g, std::size_t boundary_bytes, std::size_t sweeps,
+                          std::size_t budget) {
+  overlay_plan p;
+  const std::size_t least = Pass::bytes(g, boundary_bytes, p);
+  check_budget(policy::overlay, least, budget);
+  p.sweeps = sweeps;
+  while (p.sweeps > 1 && Pass::bytes(g, boundary_bytes, p) - least > (budget - least) / 2) p.sweeps /= 2;
+  const std::size_t most = std::min(Pass::wave(g, p.sweeps), enough_buffers);
+  while (p.buffers < most && Pass::bytes(g, boundary_bytes, {p.sweeps, p.buffers + 1}) <= budget) ++p.buffers;
+  return p;
+}
+
+/// Lets the tasks of an overlay take so many turns. `times`: where the turns are written, or null.
+/// *Throws*: as overlay::run.
+inline void run_overlay(orwl::overlay& overlay, runtime& rt, std::size_t sweeps, std::stop_token stop,
+                        std::ostream* times) {
+  overlay.schedule();
+  overlay.record(times != nullptr);
+  overlay.run(rt, sweeps, {.stop = std::move(stop)});
+  if (times != nullptr) overlay.write_times(*times);
+}
 
 /// Some sweeps. A turn of a tile's task reads the tile and the sides of its neighbours that it needs, sweeps
 /// over it, and writes it. The first sweep reads the valid version of the values and writes the other one;
@@ -112,11 +149,10 @@ class overlay_pass {
  public:
   /// Bytes of memory of a plan.
   static std::size_t bytes(const grid_geometry& g, std::size_t boundary_bytes, const overlay_plan& p) {
-    constexpr std::size_t task = 2048, stack = std::size_t{32} << 10;  // upper bounds
     return boundary_bytes +
            p.buffers * (5 * g.values_bytes() + g.fields_bytes() +
                         aligned(work_elements(g.tile_rows, g.tile_columns) * sizeof(T))) +
-           aligned(g.tiles() * task) + stack * wave(g, p.sweeps);
+           aligned(g.tiles() * overlay_task_bytes) + overlay_stack_bytes * wave(g, p.sweeps);
   }
   /// The most tiles that may have their turn at once when so many sweeps follow each other. In one sweep they
   /// lie on a diagonal; and neighbours never have theirs together, whatever their sweeps.
@@ -124,18 +160,12 @@ class overlay_pass {
     const std::size_t diagonal = std::min(g.tiles_down(), g.tiles_across()), half = (g.tiles() + 1) / 2;
     return sweeps <= half / diagonal ? sweeps * diagonal : half;
   }
-  /// The best plan within a budget, of at most so many sweeps: the memory of turns that wait for a buffer
-  /// bounds the sweeps, then there are as many buffers as turns can use. *Throws*: weft::error with the least
-  /// budget that suffices.
+  /// The best plan within a budget: see plan_overlay.
   static overlay_plan plan(const grid_geometry& g, std::size_t boundary_bytes, std::size_t sweeps,
                            std::size_t budget) {
-    overlay_plan p;
-    const std::size_t least = bytes(g, boundary_bytes, p);
-    check_budget(policy::overlay, least, budget);
-    p.sweeps = sweeps;
-    while (p.sweeps > 1 && bytes(g, boundary_bytes, p) - least > (budget - least) / 2) p.sweeps /= 2;
-    const std::size_t most = std::min(wave(g, p.sweeps), enough_buffers);
-    while (p.buffers < most && bytes(g, boundary_bytes, {p.sweeps, p.buffers + 1}) <= budget) ++p.buffers;
+    overlay_plan p = plan_overlay<overlay_pass>(g, boundary_bytes, sweeps, budget);
+    for (const side s : {side::first_row, side::last_row, side::first_column, side::last_column})
+      for (const file_extent& e : extents_of(g, 0, 0, s)) p.sides.push_back(e.size);
     return p;
   }
 
@@ -180,10 +210,8 @@ class overlay_pass {
       };
       north ? with_west(orwl::read(tiles[i - across])) : with_west();
     }
-    overlay.schedule();
-    overlay.record(times != nullptr);
-    overlay.run(rt, sweeps, {.stop = std::move(stop)});
-    if (times != nullptr) overlay.write_times(*times);
+    series_.emplace();
+    run_overlay(overlay, rt, sweeps, std::move(stop), times);
   }
 
  private:
@@ -191,28 +219,27 @@ class overlay_pass {
   struct buffer {
     aligned_buffer values, fields, north, west, east, south, work;
   };
-  /// Gives a buffer back at the end of a turn.
-  struct borrowed_buffer {
-    waiting_pool<buffer>& pool;
-    buffer& b;
-    ~borrowed_buffer() { pool.give_back(b); }
-  };
 
   void turn_(std::size_t number, std::uint64_t sweep, const largest_changes* changes) {
-    const borrowed_buffer mine{pool_, pool_.take()};
-    buffer& b = mine.b;
+    const borrowed_thing<buffer> mine{pool_, pool_.take()};
+    buffer& b = mine.thing;
     const tile_shape t = geometry_.tile(number);
     const std::size_t across = geometry_.tiles_across();
     const unsigned after = 1 - grid_.version(), before = sweep == 0 ? grid_.version() : after;
     const bool top = t.row == 0, left = t.column == 0;
     const bool bottom = t.row + t.rows == geometry_.rows, right = t.column + t.columns == geometry_.columns;
+    const transfer_place place{&*series_, sweep * geometry_.tiles() + number};
+    const auto read_side = [&](std::size_t tile, unsigned version, side s, aligned_buffer& to) {
+      for (const file_extent& e : extents_of(geometry_, tile, version, s))
+        grid_.read_part(e, to.data(), place);
+    };
     fork({.name = "read a tile", .event = true}, [&] {
-      grid_.read_values(number, before, b.values.data());
-      grid_.read_fields(number, b.fields.data());
-      if (!top) read_side_(number - across, after, side::last_row, b.north);
-      if (!left) read_side_(number - 1, after, side::last_column, b.west);
-      if (!right) read_side_(number + 1, before, side::first_column, b.east);
-      if (!bottom) read_side_(number + across, before, side::first_row, b.south);
+      grid_.read_values(number, before, b.values.data(), place);
+      grid_.read_fields(number, b.fields.data(), place);
+      if (!top) read_side(number - across, after, side::last_row, b.north);
+      if (!left) read_side(number - 1, after, side::last_column, b.west);
+      if (!right) read_side(number + 1, before, side::first_column, b.east);
+      if (!bottom) read_side(number + across, before, side::first_row, b.south);
     });
     sync();
     // The element of a side; only asked for where there is such a tile.
@@ -234,11 +261,8 @@ class overlay_pass {
     sweep_tile(geometry_, t, elements<T>(b.values), elements<T>(b.values), elements<T>(b.fields),
                geometry_.field_pitch(t), around, elements<T>(b.work), kernel_, changes);
     fork({.name = "write a tile", .event = true},
-         [&] { grid_.write_values(number, after, b.values.data()); });
+         [&] { grid_.write_values(number, after, b.values.data(), place); });
     sync();
-  }
-  void read_side_(std::size_t tile, unsigned version, side s, aligned_buffer& to) {
-    for (const file_extent& e : extents_of(geometry_, tile, version, s)) grid_.read_part(e, to.data());
   }
 
   grid_file<T, Fields>& grid_;
@@ -246,6 +270,7 @@ class overlay_pass {
   const Kernel& kernel_;
   std::vector<buffer> buffers_;
   waiting_pool<buffer> pool_;
+  std::optional<transfer_series> series_;
 };
 
 }  // namespace weft::inline WEFT_ABI::ooc::detail

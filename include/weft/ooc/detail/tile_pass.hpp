@@ -6,6 +6,7 @@
 #include <weft/ooc/detail/tile_kernel.hpp>
 #include <weft/ooc/grid_file.hpp>
 
+#include <optional>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::ooc::detail {
@@ -42,6 +43,8 @@ class tile_pass {
   /// `changes`: where the largest change of a value is noted, or null.
   void run(bool one_transfer, bool one_step, const largest_changes* changes) {
     frontier_.changes = changes;
+    series_.emplace();
+    tasks_ = 0;
     std::copy_n(grid_.north(), geometry_.columns + 2, elements<T>(frontier_.north));
     std::size_t read_so_far = 0;
     const auto disk_of = [&](std::size_t i) -> token& { return one_transfer ? disk_ : buffer_of_(i).own; };
@@ -69,17 +72,19 @@ class tile_pass {
   static std::size_t row_bytes_(const grid_geometry& g) noexcept {
     return g.tiles_across() == 1 ? 0 : aligned(g.tile_columns * sizeof(T));
   }
+  /// The place of the next task that transfers something.
+  transfer_place next_() noexcept { return {&*series_, tasks_++}; }
   buffer& buffer_of_(std::size_t tile) noexcept { return buffers_[tile % buffers_.size()]; }
 
   void read_(std::size_t tile, token& when) {
     fork(
         {.name = "read a tile", .priority = 1, .event = true},
-        [this, tile](buffer& b, token&) {
-          grid_.read_values(tile, grid_.version(), b.values.data());
-          grid_.read_fields(tile, b.fields.data());
+        [this, tile, place = next_()](buffer& b, token&) {
+          grid_.read_values(tile, grid_.version(), b.values.data(), place);
+          grid_.read_fields(tile, b.fields.data(), place);
           const std::size_t below = tile + geometry_.tiles_across();
           if (b.south.size() != 0 && below < geometry_.tiles())
-            grid_.read_first_row(below, grid_.version(), b.south.data());
+            grid_.read_first_row(below, grid_.version(), b.south.data(), place);
         },
         update(borrow(buffer_of_(tile))), update(borrow(when)));
   }
@@ -110,8 +115,8 @@ class tile_pass {
   void write_(std::size_t tile, token& when) {
     fork(
         {.name = "write a tile", .priority = 1, .event = true},
-        [this, tile](const buffer& b, token&) {
-          grid_.write_values(tile, 1 - grid_.version(), b.values.data());
+        [this, tile, place = next_()](const buffer& b, token&) {
+          grid_.write_values(tile, 1 - grid_.version(), b.values.data(), place);
         },
         read(borrow(buffer_of_(tile))), update(borrow(when)));
   }
@@ -122,6 +127,8 @@ class tile_pass {
   std::vector<buffer> buffers_;
   token disk_, processor_;  // not of run(): tasks use them also after it has thrown
   frontier<T> frontier_;
+  std::optional<transfer_series> series_;
+  std::uint64_t tasks_ = 0;  // that transfer something
 };
 
 }  // namespace weft::inline WEFT_ABI::ooc::detail
