@@ -117,6 +117,11 @@ class communicator {
     return communicator(made, 0);
   }
 
+  /// Ends the job, since this process leaves it by an exception and others would wait for it for ever.
+  [[noreturn]] void abandon() const noexcept { mpi::end_job("leaves the scope of a window by an exception"); }
+  /// Ends the job; prints who ends it, and why.
+  [[noreturn]] void end_job(const std::string& why) const noexcept { mpi::end_job(why); }
+
  private:
   communicator(MPI_Comm own, int) : handle_(own) { adopt_(); }
   void adopt_() {

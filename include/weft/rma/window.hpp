@@ -4,6 +4,7 @@
 
 #include <weft/rma/combine.hpp>
 #include <weft/rma/detail/window_memory.hpp>
+#include <weft/rma/process_group.hpp>
 #include <weft/rma/window_options.hpp>
 
 #include <bit>
@@ -24,19 +25,20 @@ namespace weft::inline WEFT_ABI::rma {
 /// std::length_error if it is too large. *Suspends*: never; who waits for a
 /// lock gives the processor to other processes. *Thread safety*: elements: any thread, if MPI was started
 /// with MPI_THREAD_MULTIPLE, as mpi::environment does. Locks belong to the process: one thread at a time.
-template <class T>
+/// `Group`: its processes, those of an MPI job (<weft/rma.hpp>) or a thread_group (<weft/rma/threads.hpp>).
+template <class T, class Group = mpi::communicator>
 class window {
   static_assert(std::is_trivially_copyable_v<T>, "weft: a window holds trivially copyable elements");
 
  public:
   /// Makes a window of `size` elements in each process.
-  window(const mpi::communicator& group, std::size_t size, const window_options& options = {})
+  window(const Group& group, std::size_t size, const window_options& options = {})
       : size_(size), memory_(group, size, sizeof(T), options) {}
 
   /// Elements of each process.
   std::size_t size() const noexcept { return size_; }
   /// Its processes.
-  const mpi::communicator& group() const noexcept { return memory_.group(); }
+  const Group& group() const noexcept { return memory_.group(); }
   /// How memory is reached.
   rma::backend backend() const noexcept { return memory_.options().backend; }
   /// Whether a process may stay outside MPI while others use its memory and its locks. If not, what they do
@@ -260,7 +262,7 @@ class window {
   }
 
   std::size_t size_;
-  detail::window_memory memory_;
+  typename detail::memory_of<Group>::type memory_;
 };
 
 }  // namespace weft::inline WEFT_ABI::rma
