@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // Windows of a job: every operation, backend and kind of lock, from several threads too; what is refused. Run
 // by mpiexec; process 0 prints "right" if all processes found everything right. usage: window_program [leave
-// | hold | uncaught | die]: a process ends the job by an exception, by a window that it destroys with a lock,
-// by an exception that nobody catches, or is killed while it has a lock that another one waits for; or
-// window_program [faulty | none | foreign]: the MPI has operations that crash, or none, or was started by the
-// program itself.
+// | go_on | leave_all | uncaught | hold | die]: a process leaves a window by an exception and ends, or goes
+// on, or leaves the job so; ends by one that nobody catches, or by a window that it destroys with a lock; or
+// is killed while it has a lock that another one waits for; or window_program [faulty | none | foreign]: the
+// MPI has operations that crash, or none, or was started by the program itself.
 #include "window_cases.hpp"
 
 #include <weft/rma.hpp>
@@ -406,12 +406,47 @@ void without_operations(const weft::mpi::communicator& world, const std::string&
           }).starts_with("weft: MPI_Win_allocate_shared failed: "));
 }
 
+/// The last process leaves a window in a way that the others do not expect.
+void leave(const weft::mpi::communicator& world, const std::string& how) {
+  rma::window<int> w(world, 1);
+  if (world.rank() == world.size() - 1) {
+    if (how == "die") {
+      w.lock_exclusive(0);
+      world.barrier();
+      std::raise(SIGKILL);
+    }
+    if (how != "hold") throw std::runtime_error("the disk is on fire");
+    w.lock_exclusive(0);
+    return;
+  }
+  world.barrier();  // returns only if a process is about to die with a lock
+  w.lock_exclusive(0);
+}
+/// Whether `f` throws; then it says what.
+bool caught(const auto& f) {
+  try {
+    f();
+    return false;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "caught: %s\n", e.what());
+    return true;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string how = argc > 1 ? argv[1] : "";
   int threads_provided = 0;
   if (how == "foreign") MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads_provided);
+  if (how == "leave_all") {
+    caught([&] {
+      weft::mpi::environment mpi(argc, argv);
+      if (mpi.world().rank() == mpi.world().size() - 1) throw std::runtime_error("the disk is on fire");
+      mpi.world().barrier();
+    });
+    return 0;
+  }
   weft::mpi::environment mpi(argc, argv);
   weft::mpi::communicator& world = mpi.world();
   if (how == "faulty" || how == "none" || how == "foreign") {
@@ -422,31 +457,10 @@ int main(int argc, char** argv) {
     if (how == "foreign") std::atexit([] { MPI_Finalize(); });
     return all == 0 ? 0 : 1;
   }
-  if (how == "leave" || how == "uncaught" || how == "hold" || how == "die") {
-    const auto end = [&] {
-      rma::window<int> w(world, 1);
-      if (world.rank() == world.size() - 1) {
-        if (how == "die") {
-          w.lock_exclusive(0);
-          world.barrier();
-          std::raise(SIGKILL);
-        }
-        if (how != "hold") throw std::runtime_error("the disk is on fire");
-        w.lock_exclusive(0);
-        return;
-      }
-      world.barrier();  // returns only if a process is about to die with a lock
-      w.lock_exclusive(0);
-    };
-    if (how == "leave") {
-      try {
-        weft::mpi::environment inner(argc, argv);
-        end();
-      } catch (const std::exception&) {
-      }
-    } else {
-      end();
-    }
+  if (how == "leave" || how == "go_on" || how == "uncaught" || how == "hold" || how == "die") {
+    if (how != "leave" && how != "go_on") return leave(world, how), 0;
+    const bool goes_on = caught([&] { leave(world, how); }) && how == "go_on";
+    while (goes_on) std::this_thread::sleep_for(std::chrono::seconds(1));
     return 0;
   }
 

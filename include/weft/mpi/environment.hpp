@@ -12,8 +12,9 @@
 namespace weft::inline WEFT_ABI::mpi {
 
 /// Starts MPI, and ends it when it is destroyed; one object, around everything else in main(). A process that
-/// leaves its scope by an exception, or ends by one that nobody catches, ends the whole job, since the other
-/// processes would wait for it for ever; in the second case the text of the exception is printed.
+/// ends by an exception that nobody catches ends the whole job, since the other processes would wait for it
+/// for ever, and prints the text of the exception. So does one that leaves the scope of the environment, or
+/// of a window, by an exception: when it ends, or after a second, in which whoever has caught it can say why.
 /// *Throws*: mpi::error.
 class environment {
  public:
@@ -34,7 +35,12 @@ class environment {
   environment(const environment&) = delete;
   environment& operator=(const environment&) = delete;
   ~environment() {
-    if (std::uncaught_exceptions() > exceptions_) end_job("leaves the job by an exception");
+    if (std::uncaught_exceptions() > exceptions_) {
+      end_job_soon("leaves the job by an exception");
+      world_->abandon();
+      return;
+    }
+    end_abandoned_job();
     std::set_terminate(older_);
     world_.reset();
     if (ends_) MPI_Finalize();

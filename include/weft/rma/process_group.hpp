@@ -20,7 +20,7 @@ namespace weft::inline WEFT_ABI::rma {
 /// end_job() are collective. Who leaves a window by an exception abandons the group: others that wait for it
 /// must learn of that. end_job() prints a message and ends all processes.
 template <class G>
-concept process_group = requires(const G& g, int i, std::uint64_t n, const std::string& why) {
+concept process_group = requires(const G& g, G& own, int i, std::uint64_t n, const std::string& why) {
   { g.rank() } -> std::convertible_to<process>;
   { g.size() } -> std::convertible_to<int>;
   g.barrier();
@@ -28,7 +28,7 @@ concept process_group = requires(const G& g, int i, std::uint64_t n, const std::
   { g.max(i) } -> std::same_as<int>;
   { g.broadcast(std::array<std::uint64_t, 2>{}) } -> std::same_as<std::array<std::uint64_t, 2>>;
   g.gather(n);
-  g.abandon();
+  own.abandon();
   g.end_job(why);
 };
 

@@ -50,7 +50,11 @@ class job_memory final : public window_memory<mpi::communicator> {
   }
   job_memory(const job_memory&) = delete;
   job_memory& operator=(const job_memory&) = delete;
-  ~job_memory() { close_(); }
+  ~job_memory() {
+    if (close_()) return;
+    window_.leave();
+    static_cast<void>(own_memory_.release());
+  }
 
  private:
   auto lock_of_mpi_() const {
