@@ -11,6 +11,12 @@
 
 namespace weft::inline WEFT_ABI::mpi {
 
+namespace detail {
+/// From which components of Open MPI for one-sided operations it chooses, as an environment that has started
+/// it knows; nothing if MPI was started in another way. Written once, before anything else uses MPI.
+inline std::optional<std::string> osc_components;
+}  // namespace detail
+
 /// Starts MPI, and ends it when it is destroyed; one object, around everything else in main(). A process that
 /// ends by an exception that nobody catches ends the whole job, since the other processes would wait for it
 /// for ever, and prints the text of the exception. So does one that leaves the scope of the environment, or
@@ -25,6 +31,8 @@ class environment {
     if (before == 0) {
       // Open MPI 4.1: operations of its component rdma crash (open-mpi/ompi issues 7027 and 9146).
       ::setenv("OMPI_MCA_osc", "^rdma", 0);
+      const char* const components = std::getenv("OMPI_MCA_osc");
+      detail::osc_components = components != nullptr ? components : "";
       int threads = 0;
       detail::check(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads), "MPI_Init_thread");
       ends_ = true;
