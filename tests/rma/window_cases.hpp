@@ -240,6 +240,9 @@ void locks(const Group& world, const rma::window_options& options) {
     } else if (what == 15 && locks_all) {
       const rma::shared_lock_all hold(w);
       for (int p = 0; p < n; ++p) whole &= w.get(p, 0) == w.get(p, 1);
+    } else if (what == 14 && locks_all && tries) {
+      if (const rma::shared_lock_all hold(w, std::try_to_lock); hold)
+        for (int p = 0; p < n; ++p) whole &= w.get(p, 0) == w.get(p, 1);
     } else if (what == 16 && tries) {
       if (const rma::exclusive_lock hold(w, target, std::try_to_lock); hold) write(target);
     } else if (what == 17 && tries) {
@@ -275,14 +278,27 @@ void locks(const Group& world, const rma::window_options& options) {
       RIGHT(!rma::exclusive_lock(w, 0, std::try_to_lock).owns_lock());
       RIGHT(!rma::exclusive_lock(w, 0, std::chrono::milliseconds(3)).owns_lock());
       if (rma::has_shared(kind)) RIGHT(!rma::shared_lock(w, 0, std::chrono::microseconds(50)).owns_lock());
+      if (locks_all) RIGHT(!rma::shared_lock_all(w, std::try_to_lock));
+      if (locks_all) RIGHT(!rma::shared_lock_all(w, std::chrono::microseconds(50)).owns_lock());
       world.barrier();
     }
     world.barrier();
     if (world.rank() == 1) RIGHT(rma::exclusive_lock(w, 0, std::chrono::seconds(10)).owns_lock());
     world.barrier();
+    if (locks_all) {
+      const rma::shared_lock_all first(w, std::chrono::nanoseconds::max());
+      RIGHT(first.owns_lock());
+      RIGHT(refusal<weft::error>([&] { w.try_lock_shared_all(); }) ==
+            "weft: this process holds other locks of the window");
+      world.barrier();
+    }
+    world.barrier();
   }
   if (!tries)
     RIGHT(refusal<weft::error>([&] { w.try_lock_exclusive(0); }) ==
+          "weft: MPI_Win_lock cannot be tried, only waited for");
+  if (!tries)
+    RIGHT(refusal<weft::error>([&] { w.try_lock_shared_all(); }) ==
           "weft: MPI_Win_lock cannot be tried, only waited for");
   {
     const rma::exclusive_lock hold(w, world.rank());
@@ -298,7 +314,7 @@ void locks(const Group& world, const rma::window_options& options) {
     RIGHT(refusal<weft::error>([&] { w.lock_shared(0); }) == "weft: locks of the kind d_mcs are exclusive");
   if (!locks_all)
     RIGHT(refusal<weft::error>([&] {
-            w.lock_shared_all();
+            w.try_lock_shared_all();
           }).starts_with(std::string("weft: locks of the kind ") + rma::name(kind)));
   RIGHT(refusal<std::out_of_range>([&] { w.lock_exclusive(n); }) != "nothing was thrown");
   world.barrier();

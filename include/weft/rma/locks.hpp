@@ -79,22 +79,36 @@ class shared_lock {
   bool owns_;
 };
 
-/// Locks all targets for reading; it can only be waited for.
+/// Locks all targets for reading.
 /// *Throws*: from the constructor, what window::lock_shared_all throws.
 template <class T, class Group = mpi::communicator>
 class shared_lock_all {
  public:
   /// Waits for the lock.
-  explicit shared_lock_all(window<T, Group>& w, unsigned number = 0) : window_(w), number_(number) {
+  explicit shared_lock_all(window<T, Group>& w, unsigned number = 0)
+      : window_(w), number_(number), owns_(true) {
     w.lock_shared_all(number);
   }
+  /// Takes the lock if no writer has a target or waits for one.
+  shared_lock_all(window<T, Group>& w, std::try_to_lock_t, unsigned number = 0)
+      : window_(w), number_(number), owns_(w.try_lock_shared_all(number)) {}
+  /// Tries to take the lock, for so long at most.
+  shared_lock_all(window<T, Group>& w, std::chrono::nanoseconds limit, unsigned number = 0)
+      : window_(w), number_(number), owns_(w.try_lock_shared_all_for(limit, number)) {}
   shared_lock_all(const shared_lock_all&) = delete;
   shared_lock_all& operator=(const shared_lock_all&) = delete;
-  ~shared_lock_all() { window_.unlock_shared_all(number_); }
+  ~shared_lock_all() {
+    if (owns_) window_.unlock_shared_all(number_);
+  }
+  /// Whether it has the lock.
+  bool owns_lock() const noexcept { return owns_; }
+  /// The same.
+  explicit operator bool() const noexcept { return owns_; }
 
  private:
   window<T, Group>& window_;
   unsigned number_;
+  bool owns_;
 };
 
 }  // namespace weft::inline WEFT_ABI::rma

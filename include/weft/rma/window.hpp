@@ -218,9 +218,15 @@ class window {
   }
   /// Gives a shared lock back.
   void unlock_shared(process target, unsigned number = 0) { memory_.locks(number).unlock_shared(target); }
-  /// Locks all targets for reading. There is no form that tries: the kinds gbh and gbh_backoff enter first,
-  /// and then wait for the writers that are there.
+  /// Locks all targets for reading. The kinds gbh and gbh_backoff enter first, and then wait for the writers
+  /// that are there; the others wait until there is none.
   void lock_shared_all(unsigned number = 0) { memory_.locks(number).lock_shared_all(); }
+  /// Locks all targets for reading if no writer has one or waits for one. *Returns*: whether.
+  bool try_lock_shared_all(unsigned number = 0) { return memory_.locks(number).try_lock_shared_all(); }
+  /// Tries that for so long at most, with growing pauses, giving way to writers.
+  bool try_lock_shared_all_for(std::chrono::nanoseconds limit, unsigned number = 0) {
+    return try_for_(limit, [&] { return try_lock_shared_all(number); });
+  }
   /// Gives the lock on all targets back.
   void unlock_shared_all(unsigned number = 0) { memory_.locks(number).unlock_shared_all(); }
 

@@ -139,11 +139,7 @@ class target_locks {
   }
   /// Locks all targets for reading.
   void lock_shared_all() {
-    if (!has_lock_all(kind_) && !(lock_all_ && has_shared(kind_)))
-      throw error(std::string("weft: locks of the kind ") + name(kind_) +
-                  (has_shared(kind_) ? " lock all targets only if window_options::lock_all says so"
-                                     : " are for single targets"));
-    if (locks_held_ != 0) throw error("weft: this process holds other locks of the window");
+    begin_all_();
     if (kind_ == lock_kind::mpi)
       other_->lock_shared_all();
     else
@@ -152,6 +148,18 @@ class target_locks {
       });
     all_held_ = true;
     ++locks_held_;
+  }
+  /// Locks all targets for reading if no writer has one or waits for one. *Returns*: whether.
+  bool try_lock_shared_all() {
+    begin_all_();
+    tries_([&]<class Lock>(Lock) {
+      if constexpr (requires { typename Lock::try_shared_all; }) {
+        typename Lock::try_shared_all steps;
+        all_held_ = std::visit([&](auto& words) { return detail::try_execute(steps, words); }, words_);
+      }
+    });
+    locks_held_ += all_held_;
+    return all_held_;
   }
   /// Gives the lock on all targets back.
   void unlock_shared_all() {
@@ -222,6 +230,13 @@ class target_locks {
     std::visit([&](auto& words) { detail::execute(steps, words, patient); }, words_);
   }
 
+  void begin_all_() const {
+    if (!has_lock_all(kind_) && !(lock_all_ && has_shared(kind_)))
+      throw error(std::string("weft: locks of the kind ") + name(kind_) +
+                  (has_shared(kind_) ? " lock all targets only if window_options::lock_all says so"
+                                     : " are for single targets"));
+    if (locks_held_ != 0) throw error("weft: this process holds other locks of the window");
+  }
   void must_have_shared_() const {
     if (!has_shared(kind_))
       throw error(std::string("weft: locks of the kind ") + name(kind_) + " are exclusive");
