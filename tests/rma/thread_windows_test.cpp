@@ -8,6 +8,9 @@
 
 #include <weft/rma/threads.hpp>
 
+#include <functional>
+#include <utility>
+
 #ifdef MPI_VERSION
 #error "windows of threads need no MPI"
 #endif
@@ -21,6 +24,31 @@ void in_groups(std::initializer_list<int> sizes, F f) {
   failures = 0;
   for (const int n : sizes) rma::run_threads(n, f);
   CHECK(failures == 0);
+}
+
+/// A key one of whose comparisons lets something happen meanwhile: in the middle of an operation of the
+/// table.
+struct watched {
+  std::uint64_t of;
+  static inline int comparisons = 0;  // that are left before it
+  static inline std::function<void()> meanwhile;
+  bool operator==(const watched& other) const {
+    if (meanwhile && --comparisons == 0) std::exchange(meanwhile, nullptr)();
+    return of == other.of;
+  }
+};
+/// All keys belong to the same places.
+struct same_hash {
+  std::uint64_t operator()(const watched&) const { return 0; }
+};
+using watched_table = rma::thread_hash_table<watched, std::uint64_t, same_hash>;
+/// Lets `f` happen in the given comparison within `operation`.
+template <class F>
+void let_happen(std::function<void()> f, int comparison, F operation) {
+  watched::comparisons = comparison;
+  watched::meanwhile = std::move(f);
+  operation();
+  RIGHT(!watched::meanwhile);  // it has happened
 }
 
 }  // namespace
@@ -71,6 +99,56 @@ TEST_CASE("hash tables of threads are as those of processes") {
     churn(g, rma::backend::threads);
     other_hashes(g, rma::backend::threads);
     if (g.size() > 1) torn_reads(g, rma::backend::threads);
+  });
+}
+
+TEST_CASE("what happens in the middle of an operation of a hash table") {
+  in_groups({1}, [](const thread_group& g) {
+    // A bucket comes to another key between a search's looks at key and value.
+    watched_table one(g, {.buckets_per_process = 1, .evict = true, .places = 1});
+    one.insert({1}, 10);
+    let_happen([&] { one.insert({2}, 20); }, 1, [&] { RIGHT(!one.find({1})); });
+    RIGHT(one.find({2}) == 20);
+    RIGHT(one.statistics().retried == 1);
+    // A value changes between the look of a change and its claim.
+    const auto increment = [](std::uint64_t& v) { ++v; };
+    let_happen([&] { one.update({2}, increment); }, 2, [&] { one.update({2}, increment); });
+    RIGHT(one.find({2}) == 22);
+    // A change is seen though key and size are as before.
+    let_happen([&] { one.update({2}, increment); }, 1, [&] { RIGHT(one.find({2}) == 23); });
+    RIGHT(one.statistics().retried == 2);
+    // A key comes to another place of a cache after an insert has found none with it.
+    watched_table two(g, {.buckets_per_process = 2, .evict = true, .places = 2});
+    two.insert({8}, 0), two.insert({9}, 0);
+    let_happen([&] { two.insert({1}, 10); }, 4, [&] { two.insert({1}, 11); });
+    std::vector<std::uint64_t> values;
+    two.for_each_local([&](const watched& k, std::uint64_t v) {
+      if (k.of == 1) values.push_back(v);
+    });
+    RIGHT(values.size() == 1);
+    RIGHT(two.statistics().evicted == 2);
+  });
+}
+
+TEST_CASE("a key that threads insert at once is in a cache once") {
+  using large = std::array<std::uint64_t, 500>;
+  in_groups({2, 3}, [](const thread_group& g) {
+    static std::atomic<int> ready{0};
+    rma::thread_hash_table<std::uint64_t, large> cache(
+        g, {.buckets_per_process = 4, .evict = true, .places = 4});
+    std::uint64_t twice = 0;
+    for (std::uint64_t k = 1; k <= 1500; ++k) {
+      g.barrier();
+      ready = 0;
+      g.barrier();
+      for (++ready; ready < g.size();) std::this_thread::yield();
+      cache.insert(k, large{k});
+      g.barrier();
+      std::uint64_t copies = 0;
+      cache.for_each_local([&](std::uint64_t key, const large&) { copies += key == k; });
+      twice += g.sum(copies) != 1;
+    }
+    RIGHT(twice == 0);
   });
 }
 
