@@ -375,7 +375,7 @@ void evictions(const Group& world, rma::table_options options, int rounds) {
   world.barrier();
 }
 
-/// Reads that meet a write begin again: until that has happened often enough, with a large value that all
+/// Reads that meet a write begin again: until that has happened, with a large value that all
 /// processes want.
 template <class Group>
 void torn_reads(const Group& world, rma::backend backend) {
@@ -384,7 +384,7 @@ void torn_reads(const Group& world, rma::backend backend) {
   table.insert(1, large{});
   std::uint64_t retried = 0;
   bool whole = true;
-  for (int part = 0; part < 200 && retried < 100; ++part) {
+  for (int part = 0; part < 200 && retried == 0; ++part) {
     world.barrier();
     for (std::uint64_t i = 0; i < 500; ++i) {
       if (world.rank() % 2 == 0) {

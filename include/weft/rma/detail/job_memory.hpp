@@ -52,6 +52,9 @@ class job_memory final : public window_memory<mpi::communicator> {
   job_memory& operator=(const job_memory&) = delete;
   ~job_memory() {
     if (close_()) return;
+    // Others still use the memory, and to end anything here would wait for them.
+    for (auto& l : locks_) static_cast<void>(l.release());
+    static_cast<void>(remote_.release());
     window_.leave();
     static_cast<void>(own_memory_.release());
   }

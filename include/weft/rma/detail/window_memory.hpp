@@ -65,12 +65,10 @@ class window_memory {
 
   /// A destructor begins with it: waits for the other processes, and ends them with a message if this one
   /// holds a lock. *Returns*: false if the window is left by an exception: then nobody is waited for, and
-  /// what others may use stays as it is.
+  /// what others may use has to stay as it is.
   bool close_() noexcept {
     if (std::uncaught_exceptions() > exceptions_) {
       group_.abandon();
-      for (auto& l : locks_) static_cast<void>(l.release());
-      static_cast<void>(remote_.release());
       return false;
     }
     std::size_t held = 0;
