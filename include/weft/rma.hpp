@@ -3,6 +3,4 @@
 #pragma once
 
 #include <weft/mpi/environment.hpp>
-#include <weft/rma/hash_table.hpp>
-#include <weft/rma/locks.hpp>
-#include <weft/rma/window.hpp>
+#include <weft/rma/processes.hpp>

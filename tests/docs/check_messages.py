@@ -18,7 +18,7 @@ literals = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
 aborting = re.compile(r"(?<!io::)\b(?:fail|fail_outside)\(\s*" + literals + r"|"
                       r"\bfail_after\(\s*\"[^\"]*\", [^\"]*" + literals)
 asserting = re.compile(r"\bstatic_assert\([^;\"]*(?:\"[^\"]*\"_[^;\"]*)?" + literals + r"\s*\)\s*;")
-ending = re.compile(r"\bend_job\(\s*(?:std::string\()?" + literals)
+ending = re.compile(r"\bend_job(?:_soon)?\(\s*(?:std::string\()?" + literals)
 of_weft_itself = ("context", "io", "system")
 internal = ("objects() finds it there", "an ORWL overlay has come to a standstill",
             "two neighbours of an ORWL overlay, '%s' and '%s', are more than one iteration apart")

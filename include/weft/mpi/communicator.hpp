@@ -2,14 +2,11 @@
 // A group of processes, and what they do together.
 #pragma once
 
+#include <weft/mpi/ending.hpp>
 #include <weft/mpi/error.hpp>
-
-#include <unistd.h>
 
 #include <concepts>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -34,18 +31,6 @@ MPI_Datatype datatype() noexcept {
     constexpr int log = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
     return std::is_signed_v<T> ? is_signed[log] : is_unsigned[log];
   }
-}
-
-/// Ends the whole job; prints who ends it, as its number in MPI_COMM_WORLD, and why. mpiexec of MPICH loses
-/// what a process has printed immediately before it calls MPI_Abort, so this waits for a tenth of a second.
-[[noreturn]] inline void end_job(const std::string& why) noexcept {
-  int rank = -1;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  std::fprintf(stderr, "weft: process %d %s\n", rank, why.c_str());
-  std::fflush(nullptr);
-  ::usleep(100000);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-  std::abort();
 }
 
 /// A group of processes, numbered from 0. All functions but rank() and size() are collective: every process
@@ -116,6 +101,15 @@ class communicator {
                   "MPI_Comm_split_type");
     return communicator(made, 0);
   }
+
+  /// This process leaves a window by an exception, so others would wait for it for ever: ends the job when
+  /// the process ends, or after a second. Who catches the exception can print its text until then.
+  void abandon() noexcept {
+    handle_ = MPI_COMM_NULL;  // to free it is collective
+    end_job_soon("leaves the scope of a window by an exception");
+  }
+  /// Ends the job; prints who ends it, and why.
+  [[noreturn]] void end_job(const std::string& why) const noexcept { mpi::end_job(why); }
 
  private:
   communicator(MPI_Comm own, int) : handle_(own) { adopt_(); }

@@ -11,9 +11,16 @@
 
 namespace weft::inline WEFT_ABI::mpi {
 
+namespace detail {
+/// From which components of Open MPI for one-sided operations it chooses, as an environment that has started
+/// it knows; nothing if MPI was started in another way. Written once, before anything else uses MPI.
+inline std::optional<std::string> osc_components;
+}  // namespace detail
+
 /// Starts MPI, and ends it when it is destroyed; one object, around everything else in main(). A process that
-/// leaves its scope by an exception, or ends by one that nobody catches, ends the whole job, since the other
-/// processes would wait for it for ever; in the second case the text of the exception is printed.
+/// ends by an exception that nobody catches ends the whole job, since the other processes would wait for it
+/// for ever, and prints the text of the exception. So does one that leaves the scope of the environment, or
+/// of a window, by an exception: when it ends, or after a second, in which whoever has caught it can say why.
 /// *Throws*: mpi::error.
 class environment {
  public:
@@ -24,6 +31,8 @@ class environment {
     if (before == 0) {
       // Open MPI 4.1: operations of its component rdma crash (open-mpi/ompi issues 7027 and 9146).
       ::setenv("OMPI_MCA_osc", "^rdma", 0);
+      const char* const components = std::getenv("OMPI_MCA_osc");
+      detail::osc_components = components != nullptr ? components : "";
       int threads = 0;
       detail::check(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads), "MPI_Init_thread");
       ends_ = true;
@@ -34,7 +43,12 @@ class environment {
   environment(const environment&) = delete;
   environment& operator=(const environment&) = delete;
   ~environment() {
-    if (std::uncaught_exceptions() > exceptions_) end_job("leaves the job by an exception");
+    if (std::uncaught_exceptions() > exceptions_) {
+      end_job_soon("leaves the job by an exception");
+      world_->abandon();
+      return;
+    }
+    end_abandoned_job();
     std::set_terminate(older_);
     world_.reset();
     if (ends_) MPI_Finalize();

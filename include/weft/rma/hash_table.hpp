@@ -47,10 +47,10 @@ struct hash_bytes {
 /// locks is full when that many different keys have been in it. *Throws*: mpi::error; weft::error if a table
 /// that is no cache is full; std::system_error from save and load. *Thread safety*: one thread of each
 /// process at a time; any number of processes.
-template <class Key, class Value, class Hash = hash_bytes<Key>>
+template <class Key, class Value, class Hash = hash_bytes<Key>, class Group = mpi::communicator>
   requires std::equality_comparable<Key>
 class hash_table {
-  using memory = window<std::uint64_t>;
+  using memory = window<std::uint64_t, Group>;
   using table = detail::buckets<Key, Value, memory>;
   using image = typename table::image;
   using places = detail::placement<table, Key>;
@@ -59,7 +59,7 @@ class hash_table {
 
  public:
   /// Collective.
-  hash_table(const mpi::communicator& group, const table_options& options = {}, Hash hash = {})
+  hash_table(const Group& group, const table_options& options = {}, Hash hash = {})
       : options_(options), hash_(std::move(hash)) {
     if (options_.buckets_per_process == 0 || options_.places == 0)
       throw error("weft: a hash table needs at least one bucket in each process, and one place for each key");
@@ -81,7 +81,7 @@ class hash_table {
     std::size_t lost = 0;
     for (const auto& batch : waiting_) lost += batch.size();
     if (lost == 0 || std::uncaught_exceptions() > exceptions_) return;
-    mpi::end_job("destroys a hash table with " + std::to_string(lost) + " inserts that are not flushed");
+    group_().end_job("destroys a hash table with " + std::to_string(lost) + " inserts that are not flushed");
   }
 
   /// Sets the value of a key. *Returns*: whether the key is new.
@@ -232,7 +232,7 @@ class hash_table {
     Value value;
   };
 
-  const mpi::communicator& group_() const noexcept { return table_->memory().group(); }
+  const Group& group_() const noexcept { return table_->memory().group(); }
   void check_use_() const {
     if (in_update_) throw error("weft: the function that update() calls uses the hash table");
   }

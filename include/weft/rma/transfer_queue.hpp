@@ -72,50 +72,50 @@ class transfer_queue {
   }
 
   /// Reads elements.
-  template <class T>
-  void get(window<T>& w, process target, std::size_t index, std::span<T> to, ending done) {
+  template <class T, class Group>
+  void get(window<T, Group>& w, process target, std::size_t index, std::span<T> to, ending done) {
     w.check(target, index, to.size());
     submit_(w, target, std::move(done), [&w, target, index, to] { w.start_get(target, index, to); });
   }
   /// Writes elements.
-  template <class T>
-  void put(window<T>& w, process target, std::size_t index, std::span<const T> from, ending done) {
+  template <class T, class Group>
+  void put(window<T, Group>& w, process target, std::size_t index, std::span<const T> from, ending done) {
     w.check(target, index, from.size());
     submit_(w, target, std::move(done), [&w, target, index, from] { w.start_put(target, index, from); });
   }
   /// Combines elements, each atomically.
-  template <number T>
-  void accumulate(window<T>& w, process target, std::size_t index, std::span<const T> with, combine how,
-                  ending done) {
+  template <number T, class Group>
+  void accumulate(window<T, Group>& w, process target, std::size_t index, std::span<const T> with,
+                  combine how, ending done) {
     w.check(target, index, with.size());
-    window<T>::check(how);
+    window<T, Group>::check(how);
     submit_(w, target, std::move(done),
             [&w, target, index, with, how] { w.start_accumulate(target, index, with, how); });
   }
   /// Adds to an element, and stores what it was; so do the next three.
-  template <std::integral T>
-  void fetch_add(window<T>& w, process target, std::size_t index, T value, T& was, ending done) {
+  template <std::integral T, class Group>
+  void fetch_add(window<T, Group>& w, process target, std::size_t index, T value, T& was, ending done) {
     w.check(target, index, 1);
     submit_(w, target, std::move(done),
             [&w, target, index, value, &was] { was = w.fetch_add(target, index, value); });
   }
   /// Sets bits of an element.
-  template <std::integral T>
-  void fetch_or(window<T>& w, process target, std::size_t index, T value, T& was, ending done) {
+  template <std::integral T, class Group>
+  void fetch_or(window<T, Group>& w, process target, std::size_t index, T value, T& was, ending done) {
     w.check(target, index, 1);
     submit_(w, target, std::move(done),
             [&w, target, index, value, &was] { was = w.fetch_or(target, index, value); });
   }
   /// Replaces an element.
-  template <std::integral T>
-  void exchange(window<T>& w, process target, std::size_t index, T value, T& was, ending done) {
+  template <std::integral T, class Group>
+  void exchange(window<T, Group>& w, process target, std::size_t index, T value, T& was, ending done) {
     w.check(target, index, 1);
     submit_(w, target, std::move(done),
             [&w, target, index, value, &was] { was = w.exchange(target, index, value); });
   }
   /// Replaces an element by `wanted` if it is `expected`.
-  template <std::integral T>
-  void compare_exchange(window<T>& w, process target, std::size_t index, T expected, T wanted, T& was,
+  template <std::integral T, class Group>
+  void compare_exchange(window<T, Group>& w, process target, std::size_t index, T expected, T wanted, T& was,
                         ending done) {
     w.check(target, index, 1);
     submit_(w, target, std::move(done), [&w, target, index, expected, wanted, &was] {
@@ -132,24 +132,24 @@ class transfer_queue {
     ending done;
     std::exception_ptr failure;
   };
-  template <class T, class Start>
+  template <class Window, class Start>
   struct job_on final : job {
-    job_on(const window<T>& of, process t, ending&& d, Start s) noexcept
+    job_on(const Window& of, process t, ending&& d, Start s) noexcept
         : job(std::move(d)), target(t), w(of), begin(std::move(s)) {}
     void start() override { begin(); }
     void finish() override { w.finish(target); }
     process target;
-    const window<T>& w;
+    const Window& w;
     Start begin;
   };
 
-  template <class T, class Start>
-  void submit_(window<T>& w, process target, ending done, Start start) {
+  template <class Window, class Start>
+  void submit_(Window& w, process target, ending done, Start start) {
     if (w.direct(target) != nullptr) {
       start();
       return done.complete();
     }
-    auto made = std::make_unique<job_on<T, Start>>(w, target, std::move(done), std::move(start));
+    auto made = std::make_unique<job_on<Window, Start>>(w, target, std::move(done), std::move(start));
     {
       const std::lock_guard hold(mutex_);
       waiting_.push_back(std::move(made));

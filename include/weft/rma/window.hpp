@@ -4,6 +4,7 @@
 
 #include <weft/rma/combine.hpp>
 #include <weft/rma/detail/window_memory.hpp>
+#include <weft/rma/process_group.hpp>
 #include <weft/rma/window_options.hpp>
 
 #include <bit>
@@ -24,19 +25,20 @@ namespace weft::inline WEFT_ABI::rma {
 /// std::length_error if it is too large. *Suspends*: never; who waits for a
 /// lock gives the processor to other processes. *Thread safety*: elements: any thread, if MPI was started
 /// with MPI_THREAD_MULTIPLE, as mpi::environment does. Locks belong to the process: one thread at a time.
-template <class T>
+/// `Group`: its processes, those of an MPI job (<weft/rma.hpp>) or a thread_group (<weft/rma/threads.hpp>).
+template <class T, class Group = mpi::communicator>
 class window {
   static_assert(std::is_trivially_copyable_v<T>, "weft: a window holds trivially copyable elements");
 
  public:
   /// Makes a window of `size` elements in each process.
-  window(const mpi::communicator& group, std::size_t size, const window_options& options = {})
+  window(const Group& group, std::size_t size, const window_options& options = {})
       : size_(size), memory_(group, size, sizeof(T), options) {}
 
   /// Elements of each process.
   std::size_t size() const noexcept { return size_; }
   /// Its processes.
-  const mpi::communicator& group() const noexcept { return memory_.group(); }
+  const Group& group() const noexcept { return memory_.group(); }
   /// How memory is reached.
   rma::backend backend() const noexcept { return memory_.options().backend; }
   /// Whether a process may stay outside MPI while others use its memory and its locks. If not, what they do
@@ -216,9 +218,15 @@ class window {
   }
   /// Gives a shared lock back.
   void unlock_shared(process target, unsigned number = 0) { memory_.locks(number).unlock_shared(target); }
-  /// Locks all targets for reading. There is no form that tries: the kinds gbh and gbh_backoff enter first,
-  /// and then wait for the writers that are there.
+  /// Locks all targets for reading. The kinds gbh and gbh_backoff enter first, and then wait for the writers
+  /// that are there; the others wait until there is none.
   void lock_shared_all(unsigned number = 0) { memory_.locks(number).lock_shared_all(); }
+  /// Locks all targets for reading if no writer has one or waits for one. *Returns*: whether.
+  bool try_lock_shared_all(unsigned number = 0) { return memory_.locks(number).try_lock_shared_all(); }
+  /// Tries that for so long at most, with growing pauses, giving way to writers.
+  bool try_lock_shared_all_for(std::chrono::nanoseconds limit, unsigned number = 0) {
+    return try_for_(limit, [&] { return try_lock_shared_all(number); });
+  }
   /// Gives the lock on all targets back.
   void unlock_shared_all(unsigned number = 0) { memory_.locks(number).unlock_shared_all(); }
 
@@ -260,7 +268,7 @@ class window {
   }
 
   std::size_t size_;
-  detail::window_memory memory_;
+  typename detail::memory_of<Group>::type memory_;
 };
 
 }  // namespace weft::inline WEFT_ABI::rma

@@ -12,7 +12,7 @@ namespace weft::inline WEFT_ABI::rma::detail {
 /// *Source*: Christgau, Schnor 2016, section 7.2, asks for such a state and has none.
 template <class Lock>
 struct gated_lock : Lock {
-  static constexpr std::uint64_t all = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t all = enter_all<Lock::window_word>::one;
 
   /// A writer comes, and waits until nobody has locked all.
   class enter {
@@ -85,39 +85,11 @@ struct gated_lock : Lock {
     place at_;
   };
   /// Locks all targets for reading.
-  class shared_all {
-   public:
-    template <remote_words W>
-    progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
-      switch (at_) {
-        case look:
-          if (w.load(0, Lock::window_word) % all != 0) return progress::wait;
-          at_ = count;
-          return progress::more;
-        case count:
-          if (w.fetch_add(0, Lock::window_word, all) % all == 0) return progress::done;
-          at_ = undo;
-          return progress::more;
-        default:
-          w.fetch_add(0, Lock::window_word, std::uint64_t{0} - all);
-          at_ = look;
-          return progress::retry;
-      }
-    }
-
-   private:
-    enum place : std::int32_t { look, count, undo };
-    place at_ = look;
-  };
+  using shared_all = enter_all<Lock::window_word>;
+  /// Tries that once.
+  using try_shared_all = shared_all;
   /// Gives the lock on all targets back.
-  class shared_all_release {
-   public:
-    template <remote_words W>
-    progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
-      w.fetch_add(0, Lock::window_word, std::uint64_t{0} - all);
-      return progress::done;
-    }
-  };
+  using shared_all_release = leave_all<Lock::window_word>;
 };
 
 }  // namespace weft::inline WEFT_ABI::rma::detail

@@ -15,7 +15,7 @@ struct gbh_lock {
   static constexpr std::uint32_t words(int) noexcept { return 2; }
   static constexpr std::uint32_t window_word = 0;  ///< of process 0
   static constexpr std::uint32_t target_word = 1;  ///< of each target
-  static constexpr std::uint64_t all = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t all = enter_all<window_word>::one;
 
   /// Locks a target exclusively. Who has an exclusive lock already has kept others from locking all.
   class exclusive {
@@ -115,15 +115,10 @@ struct gbh_lock {
    private:
     std::int32_t entered_ = 0;
   };
+  /// Locks all targets for reading if no exclusive lock is held or tried.
+  using try_shared_all = enter_all<window_word>;
   /// Gives the lock on all targets back.
-  class shared_all_release {
-   public:
-    template <remote_words W>
-    progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
-      w.fetch_add(0, window_word, std::uint64_t{0} - all);
-      return progress::done;
-    }
-  };
+  using shared_all_release = leave_all<window_word>;
 };
 
 }  // namespace weft::inline WEFT_ABI::rma::detail

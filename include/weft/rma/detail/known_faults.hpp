@@ -2,7 +2,7 @@
 // Implementations of MPI whose one-sided operations end the job: a probe would, too.
 #pragma once
 
-#include <weft/mpi/communicator.hpp>
+#include <weft/mpi/environment.hpp>
 
 #include <cstdio>
 #include <string>
@@ -41,8 +41,9 @@ constexpr bool allows(std::string_view choice, std::string_view component) noexc
   }
 }
 
-/// What forbids the one-sided operations and locks of this MPI, or null; asked once, since Open MPI takes 0.2
-/// s to tell its variable. *Source*: open-mpi/ompi, issues 7027 and 9146.
+/// What forbids the one-sided operations and locks of this MPI, or null. Open MPI is asked for its variable
+/// once, which takes 0.2 s, and only if no mpi::environment has started it. *Source*: open-mpi/ompi, issues
+/// 7027 and 9146.
 inline const char* known_fault() {
   static const char* const found = []() -> const char* {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -50,7 +51,7 @@ inline const char* known_fault() {
     unsigned major = 0;
     if (MPI_Get_library_version(version, &length) != MPI_SUCCESS ||
         std::sscanf(version, "Open MPI v%u", &major) != 1 || major >= 5 ||
-        !allows(control_variable("osc"), "rdma"))
+        !allows(mpi::detail::osc_components ? *mpi::detail::osc_components : control_variable("osc"), "rdma"))
       return nullptr;
     return "osc/rdma of this Open MPI crashes; set OMPI_MCA_osc=^rdma before MPI starts";
   }();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What locks are told and leave behind, and two machines in order.
+// What locks are told and leave behind, and machines that several of them have.
 #pragma once
 
 #include <weft/rma/words.hpp>
@@ -68,6 +68,45 @@ class contention {
 
  private:
   std::uint8_t left_ = 0;
+};
+
+/// Locks all targets for reading by a word at process 0: it counts writers that hold or wait for a lock (low
+/// half), and those that have locked all (high half). Gives way to writers, and begins again.
+template <std::uint32_t Word>
+class enter_all {
+ public:
+  static constexpr std::uint64_t one = std::uint64_t{1} << 32;
+  template <remote_words W>
+  progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
+    switch (at_) {
+      case look:
+        if (w.load(0, Word) % one != 0) return progress::retry;
+        at_ = count;
+        return progress::more;
+      case count:
+        if (w.fetch_add(0, Word, one) % one == 0) return progress::done;
+        at_ = undo;
+        return progress::more;
+      default:
+        w.fetch_add(0, Word, std::uint64_t{0} - one);
+        at_ = look;
+        return progress::retry;
+    }
+  }
+
+ private:
+  enum place : std::int32_t { look, count, undo };
+  place at_ = look;
+};
+/// Gives such a lock on all targets back.
+template <std::uint32_t Word>
+class leave_all {
+ public:
+  template <remote_words W>
+  progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
+    w.fetch_add(0, Word, std::uint64_t{0} - enter_all<Word>::one);
+    return progress::done;
+  }
 };
 
 /// Two machines, one after the other.

@@ -40,6 +40,8 @@ class owned_window {
   void reset() noexcept {
     if (handle_ != MPI_WIN_NULL) MPI_Win_free(&handle_);
   }
+  /// Never frees it: that would wait for the others.
+  void leave() noexcept { handle_ = MPI_WIN_NULL; }
   MPI_Win handle() const noexcept { return handle_; }
   /// The memory of this process.
   void* base() const noexcept { return base_; }

@@ -2,9 +2,10 @@
 // A hash table in a file: a header, and records.
 #pragma once
 
+#include <weft/base/error.hpp>
 #include <weft/io/crc32c.hpp>
 #include <weft/io/file.hpp>
-#include <weft/mpi/communicator.hpp>
+#include <weft/rma/process_group.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -33,8 +34,8 @@ static_assert(sizeof(table_header) == 48);
 
 /// Executes `f` in each process; if it throws in one of them, all throw: that exception, or one that names
 /// the process.
-template <class F>
-void together(const mpi::communicator& group, const std::string& what, F f) {
+template <process_group Group, class F>
+void together(const Group& group, const std::string& what, F f) {
   std::exception_ptr mine;
   try {
     f();
@@ -54,15 +55,16 @@ inline std::uint64_t sum_of(const std::vector<char>& records, std::size_t record
 }
 
 /// Writes the records of all processes; collective. The file appears when all of it is on the device.
-inline void save_table(const mpi::communicator& group, const std::string& path,
-                       const std::vector<char>& records, std::size_t key, std::size_t value) {
+template <process_group Group>
+void save_table(const Group& group, const std::string& path, const std::vector<char>& records,
+                std::size_t key, std::size_t value) {
   const std::size_t record = key + value;
   const std::string fresh = path + ".new";
   table_header h{{'w', 'e', 'f', 't', 't', 'a', 'b', 'l'}, 1, static_cast<std::uint32_t>(key),
                  static_cast<std::uint32_t>(value),        0, 0,
                  group.sum(sum_of(records, record)),       0, 0};
   std::uint64_t before = 0;
-  const std::vector<std::uint64_t> counts = group.gather<std::uint64_t>(records.size() / record);
+  const std::vector<std::uint64_t> counts = group.gather(std::uint64_t{records.size() / record});
   for (int p = 0; p < group.size(); ++p) {
     if (p == group.rank()) before = h.records;
     h.records += counts[static_cast<std::size_t>(p)];
@@ -86,8 +88,9 @@ inline void save_table(const mpi::communicator& group, const std::string& path,
 
 /// Reads a part of the records in each process; collective.
 /// *Throws*: weft::error that says what is wrong with the file; std::system_error.
-inline std::vector<char> load_table(const mpi::communicator& group, const std::string& path, std::size_t key,
-                                    std::size_t value) {
+template <process_group Group>
+std::vector<char> load_table(const Group& group, const std::string& path, std::size_t key,
+                             std::size_t value) {
   const std::size_t record = key + value;
   const auto refuse = [&path](const std::string& why) { throw error("weft: '" + path + "' " + why); };
   std::vector<char> records;

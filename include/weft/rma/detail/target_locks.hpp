@@ -2,21 +2,21 @@
 // The locks of a window, of any kind, and which of them this process holds.
 #pragma once
 
-#include <weft/mpi/communicator.hpp>
+#include <weft/base/error.hpp>
 #include <weft/rma/detail/acquire.hpp>
 #include <weft/rma/detail/d_mcs_lock.hpp>
 #include <weft/rma/detail/gated_lock.hpp>
 #include <weft/rma/detail/gbh_lock.hpp>
 #include <weft/rma/detail/mcs_wp_lock.hpp>
-#include <weft/rma/detail/owned_window.hpp>
-#include <weft/rma/detail/probe.hpp>
 #include <weft/rma/detail/remote_memory.hpp>
 #include <weft/rma/detail/rma_rw_lock.hpp>
 #include <weft/rma/detail/shared_words.hpp>
 #include <weft/rma/lock_kind.hpp>
 
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -43,6 +43,18 @@ inline std::size_t words_of_locks(lock_kind kind, int processes) {
   return with_lock(kind, false, [processes]<class Lock>(Lock) { return Lock::words(processes); });
 }
 
+/// A lock of each process that is not made of words: that of MPI.
+class lock_of_targets {
+ public:
+  virtual ~lock_of_targets() = default;
+  virtual void lock(process target, bool exclusive) = 0;
+  virtual void unlock(process target) = 0;
+  virtual void lock_shared_all() = 0;
+  virtual void unlock_shared_all() = 0;
+  /// Whether a target may stay outside MPI while others lock its memory, wherever that lies.
+  virtual bool one_sided() const noexcept = 0;
+};
+
 /// *Throws*: weft::error if this process holds another form of the lock already, or does not hold what it
 /// gives back, or the kind has no such form; std::out_of_range; mpi::error. *Thread safety*: one thread of
 /// each process at a time. The destructor is collective.
@@ -50,33 +62,20 @@ class target_locks {
  public:
   using any_words = std::variant<shared_words, memory_words>;
 
-  /// Collective. `lock_all`: the kind is to have a lock of all targets.
-  target_locks(const mpi::communicator& group, lock_kind kind, bool lock_all, const lock_context& context,
-               any_words words)
+  /// `lock_all`: the kind is to have a lock of all targets. `other`: what locks for the kind mpi, else null.
+  target_locks(lock_kind kind, bool lock_all, const lock_context& context, any_words words,
+               std::unique_ptr<lock_of_targets> other)
       : kind_(kind),
         lock_all_(lock_all),
         context_(context),
         words_(std::move(words)),
-        holds_(static_cast<std::size_t>(group.size())) {
-    if (kind != lock_kind::mpi) return;
-    constexpr std::size_t line = 64;  // MPICH 4.0 needs whole ones
-    mpi::detail::check(lock_window_.allocate(group, line, false), "MPI_Win_allocate");
-    auto& word = *static_cast<std::uint64_t*>(lock_window_.base());
-    word = 0;
-    one_sided_ = found_one_sided(group, word, [this] {
-      std::uint64_t seen = 0;
-      for (int i = 0; i < 4 && seen == 0; ++i) {
-        seen = mpi_lock_(MPI_LOCK_EXCLUSIVE, 0);
-        mpi_unlock_(0);
-      }
-      return seen;
-    });
-  }
+        other_(std::move(other)),
+        holds_(static_cast<std::size_t>(context.processes)) {}
   target_locks(const target_locks&) = delete;
   target_locks& operator=(const target_locks&) = delete;
 
   /// Whether a target may stay outside MPI while others lock its memory, wherever that lies.
-  bool one_sided() const noexcept { return one_sided_; }
+  bool one_sided() const noexcept { return other_ == nullptr || other_->one_sided(); }
   /// How many locks this process holds.
   std::size_t held_here() const noexcept { return locks_held_; }
 
@@ -84,7 +83,7 @@ class target_locks {
   void lock_exclusive(process target) {
     begin_(target);
     if (kind_ == lock_kind::mpi)
-      mpi_lock_(MPI_LOCK_EXCLUSIVE, target);
+      other_->lock(target, true);
     else
       steps_([&]<class Lock>(Lock) { lock_<typename Lock::exclusive>(target); });
     taken_(target, form::exclusive);
@@ -101,7 +100,7 @@ class target_locks {
   void unlock_exclusive(process target) {
     given_back_(target, form::exclusive);
     if (kind_ == lock_kind::mpi)
-      mpi_unlock_(target);
+      other_->unlock(target);
     else
       steps_([&]<class Lock>(Lock) { unlock_<typename Lock::exclusive_release>(target); });
   }
@@ -110,7 +109,7 @@ class target_locks {
     must_have_shared_();
     begin_(target);
     if (kind_ == lock_kind::mpi)
-      mpi_lock_(MPI_LOCK_SHARED, target);
+      other_->lock(target, false);
     else
       steps_([&]<class Lock>(Lock) {
         if constexpr (requires { typename Lock::shared; }) lock_<typename Lock::shared>(target);
@@ -132,7 +131,7 @@ class target_locks {
   void unlock_shared(process target) {
     given_back_(target, form::shared);
     if (kind_ == lock_kind::mpi)
-      mpi_unlock_(target);
+      other_->unlock(target);
     else
       steps_([&]<class Lock>(Lock) {
         if constexpr (requires { typename Lock::shared; }) unlock_<typename Lock::shared_release>(target);
@@ -140,13 +139,9 @@ class target_locks {
   }
   /// Locks all targets for reading.
   void lock_shared_all() {
-    if (!has_lock_all(kind_) && !(lock_all_ && has_shared(kind_)))
-      throw error(std::string("weft: locks of the kind ") + name(kind_) +
-                  (has_shared(kind_) ? " lock all targets only if window_options::lock_all says so"
-                                     : " are for single targets"));
-    if (locks_held_ != 0) throw error("weft: this process holds other locks of the window");
+    begin_all_();
     if (kind_ == lock_kind::mpi)
-      mpi_lock_all_();
+      other_->lock_shared_all();
     else
       steps_([&]<class Lock>(Lock) {
         if constexpr (requires { typename Lock::shared_all; }) run_(typename Lock::shared_all{});
@@ -154,13 +149,25 @@ class target_locks {
     all_held_ = true;
     ++locks_held_;
   }
+  /// Locks all targets for reading if no writer has one or waits for one. *Returns*: whether.
+  bool try_lock_shared_all() {
+    begin_all_();
+    tries_([&]<class Lock>(Lock) {
+      if constexpr (requires { typename Lock::try_shared_all; }) {
+        typename Lock::try_shared_all steps;
+        all_held_ = std::visit([&](auto& words) { return detail::try_execute(steps, words); }, words_);
+      }
+    });
+    locks_held_ += all_held_;
+    return all_held_;
+  }
   /// Gives the lock on all targets back.
   void unlock_shared_all() {
     if (!all_held_) throw error("weft: this process does not hold the lock");
     all_held_ = false;
     --locks_held_;
     if (kind_ == lock_kind::mpi)
-      mpi::detail::check(MPI_Win_unlock_all(lock_window_.handle()), "MPI_Win_unlock_all");
+      other_->unlock_shared_all();
     else
       steps_([&]<class Lock>(Lock) {
         if constexpr (requires { typename Lock::shared_all; }) run_(typename Lock::shared_all_release{});
@@ -223,28 +230,12 @@ class target_locks {
     std::visit([&](auto& words) { detail::execute(steps, words, patient); }, words_);
   }
 
-  /// MPI may put off a lock to the first operation on its window, or to the unlock, and what the lock
-  /// protects lies in another window: hence an operation. *Returns*: the word of the target.
-  std::uint64_t mpi_lock_(int how, process target) {
-    mpi::detail::check(MPI_Win_lock(how, target, 0, lock_window_.handle()), "MPI_Win_lock");
-    std::uint64_t seen = 0;
-    look_(target, seen);
-    return seen;
-  }
-  void mpi_lock_all_() {
-    mpi::detail::check(MPI_Win_lock_all(0, lock_window_.handle()), "MPI_Win_lock_all");
-    std::uint64_t seen = 0;
-    for (process p = 0; static_cast<std::size_t>(p) < holds_.size(); ++p) look_(p, seen);
-  }
-  void look_(process target, std::uint64_t& seen) {
-    const std::uint64_t nothing = 0;
-    mpi::detail::check(
-        MPI_Fetch_and_op(&nothing, &seen, MPI_UINT64_T, target, 0, MPI_NO_OP, lock_window_.handle()),
-        "MPI_Fetch_and_op");
-    mpi::detail::check(MPI_Win_flush(target, lock_window_.handle()), "MPI_Win_flush");
-  }
-  void mpi_unlock_(process target) {
-    mpi::detail::check(MPI_Win_unlock(target, lock_window_.handle()), "MPI_Win_unlock");
+  void begin_all_() const {
+    if (!has_lock_all(kind_) && !(lock_all_ && has_shared(kind_)))
+      throw error(std::string("weft: locks of the kind ") + name(kind_) +
+                  (has_shared(kind_) ? " lock all targets only if window_options::lock_all says so"
+                                     : " are for single targets"));
+    if (locks_held_ != 0) throw error("weft: this process holds other locks of the window");
   }
   void must_have_shared_() const {
     if (!has_shared(kind_))
@@ -278,8 +269,7 @@ class target_locks {
   bool lock_all_;
   lock_context context_;
   any_words words_;
-  owned_window lock_window_;  // a word of each process, only for the kind mpi
-  bool one_sided_ = true;
+  std::unique_ptr<lock_of_targets> other_;
   std::vector<held> holds_;  // of each process
   std::size_t locks_held_ = 0, exclusive_held_ = 0;
   bool all_held_ = false;
