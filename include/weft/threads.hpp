@@ -8,6 +8,7 @@
 #include <weft/threads/condition_variable.hpp>
 #include <weft/threads/latch.hpp>
 #include <weft/threads/mutex.hpp>
+#include <weft/threads/select.hpp>
 #include <weft/threads/semaphore.hpp>
 #include <weft/threads/shared_mutex.hpp>
 #include <weft/threads/sleep.hpp>

@@ -82,7 +82,7 @@ class mutex {
   }
   WEFT_COLD void hand_over_() noexcept {
     [[maybe_unused]] const sched::races::unseen library;
-    threads::waiter* next = nullptr;
+    threads::wait_entry* next = nullptr;
     {
       const std::lock_guard hold(waiters_.mutex);
       if (word_.load(base::memory_order_relaxed) == free)  // its own, if the caller has locked it
