@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/threads/barrier.hpp>
+#include <weft/threads/blocking.hpp>
 #include <weft/threads/channel.hpp>
 #include <weft/threads/condition.hpp>
 #include <weft/threads/condition_variable.hpp>

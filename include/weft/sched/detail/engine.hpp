@@ -5,6 +5,7 @@
 #include <weft/context/overflow.hpp>
 #include <weft/options.hpp>
 #include <weft/sched/detail/context_pool.hpp>
+#include <weft/sched/detail/spare_threads.hpp>
 #include <weft/sched/detail/worker.hpp>
 #include <weft/sched/timers.hpp>
 
@@ -119,6 +120,7 @@ class engine {
   strand_list submitted;
   strand_list idle;
   timer_queue timers;
+  spare_threads spares;
   base::event_count bell;
   base::atomic<bool> closing{false};
   alignas(64) base::atomic<unsigned> searching{
