@@ -32,6 +32,7 @@ inline void worker::main(context_slot* first) {
   active_ = &native_;
   switch_to(*first, {});
   native_.fiber.reset();
+  if (spare_context_ != nullptr) home_->contexts.put(*spare_context_);
   context::races::show_accesses();
 }
 
@@ -174,7 +175,15 @@ inline strand* worker::set_and_adopt(signal* g) noexcept {
 /// *Returns*: a strand to execute, or null when the engine closes.
 inline strand* worker::find_work() {
   engine& e = *home_;
-  strand* found = nullptr;
+  strand* found = take_kept();
+  if (found != nullptr) {
+    if (++kept_in_a_row_ <= granularity::most_kept) {
+      adopt(*found);
+      return found;
+    }
+    e.submit(*std::exchange(found, nullptr));  // those who came before have their turn
+  }
+  kept_in_a_row_ = 0;
   e.searching.fetch_add(1, base::memory_order_relaxed);                      // a hint, see offer
   while (found == nullptr && !e.closing.load(base::memory_order_acquire)) {  // pairs with close
     const auto start = base::clock::now();
@@ -204,15 +213,50 @@ inline strand* worker::find_work() {
 /// Submitted strands first (what has begun elsewhere goes on), then other workers' strands.
 inline strand* worker::look_around() {
   engine& e = *home_;
-  if (e.timers.earliest() != timer_queue::never && e.timers.earliest() <= base::clock::now()) [[unlikely]]
+  if (e.timers.earliest() != timer_queue::never && e.timers.earliest() <= base::clock::now()) [[unlikely]] {
     e.timers.call_due();
+    if (strand* const s = take_kept()) {  // which that has made ready
+      adopt(*s);
+      return s;
+    }
+  }
   if (strand* s = e.submitted.pop_front()) {
     if (s->status.load(base::memory_order_relaxed) == strand_status::idle)
       begin(*s);  // ordered by the list's lock
     adopt(*s);
     return s;
   }
-  return steal();
+  if (strand* const s = steal()) return s;
+  return take_kept_of_others();
+}
+
+/// Takes a strand that another worker has kept and not come to for a while.
+inline strand* worker::take_kept_of_others() noexcept {
+  using namespace granularity;
+  const auto now = base::clock::now();
+  const worker* seen = nullptr;
+  for (auto& w : home_->workers) {
+    // Relaxed, both: first looks; the exchange decides.
+    const std::uint32_t number = w->kept_number_.load(base::memory_order_relaxed);
+    const bool there = w->kept_.load(base::memory_order_relaxed) != nullptr;
+    if (w.get() == this || (!there && (seen_.of != w.get() || seen_.number == number))) continue;
+    const bool left = seen_.of == w.get() && seen_.number == number;
+    // While it goes from one strand to the next, somebody looks at it from time to time.
+    if (thorough_) look_again_at(now + (left ? kept_and_left : kept_too_long));
+    if (left && now - seen_.since >= kept_for_itself) {
+      if (strand* const s = w->kept_.exchange(nullptr, base::memory_order_acquire)) {  // pairs with keep
+        seen_.of = nullptr;
+        adopt(*s);
+        return s;
+      }
+    } else if (!left) {
+      if (seen != nullptr) continue;
+      seen_ = {w.get(), number, now};
+    }
+    seen = w.get();
+  }
+  seen_.of = seen;
+  return nullptr;
 }
 
 /// Sleeps until something may have happened. *Returns*: what it found when it looked for the last time.
