@@ -11,8 +11,9 @@ namespace weft::inline WEFT_ABI::sched {
 using counter = observe::worker_counters;
 
 /// Leaves the current stack for `to`, where `first` is done before anything else.
-/// On return the calling flow is executed again, possibly by another worker.
-inline void worker::switch_to(context_slot& to, switch_action first) noexcept {
+/// On return the calling flow is executed again, possibly by another worker. Always inline, as the switch of
+/// a fiber is: a return right after the jump would be mispredicted.
+WEFT_ALWAYS_INLINE void worker::switch_to(context_slot& to, switch_action first) noexcept {
   context_slot& from = *active_;
   switch_action_ = first;
   active_ = &to;
@@ -42,7 +43,7 @@ inline context_slot& worker::take_context() {
   return home_->contexts.take();
 }
 inline void worker::put_context(context_slot& c) noexcept {
-  if (spare_context_ == nullptr)
+  if (spare_context_ == nullptr && c.of_other_size == nullptr)
     spare_context_ = &c;
   else
     home_->contexts.put(c);
@@ -202,6 +203,11 @@ WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
   s.last_offer = now;
   s.executor->count(counter::wakes);
   e.bell.notify_one();
+}
+
+WEFT_COLD inline std::byte* borrow_last_memory(strand& s) noexcept {
+  if (s.last_memory == nullptr) s.last_memory = s.executor->home().last_memory.take();
+  return s.last_memory;
 }
 
 WEFT_FUNCTION void count_inlined(strand& s) noexcept { s.executor->count(counter::inlined); }

@@ -20,7 +20,8 @@ class steal_entry;
 ///  1. `running` is written by the worker; thieves read it, then check strand::status under strand::mutex.
 ///     `asleep` is written by the worker, for reports.
 ///  2. `waiting` is locked by its own lock, which is taken before a strand's lock, never after.
-///  3. `kept` is set by the worker and emptied by whoever executes the strand; `kept_number` is written by the
+///  3. `kept` is set by the worker and emptied by whoever executes the strand; `kept_number` is written by
+///  the
 ///     worker.
 ///  4. Everything else belongs to the worker's thread; counters may be read by anybody.
 class worker {
@@ -91,6 +92,7 @@ class worker {
   void run_switch_action() noexcept;
   void switch_to(context_slot& to, switch_action first) noexcept;
   void execute(strand& s);
+  void leave_stack() noexcept;
   void begin(strand& s) noexcept;
   strand* end(strand& s) noexcept;
   strand* end_stolen(strand& s) noexcept;
@@ -149,8 +151,8 @@ class worker {
 
   alignas(64) base::atomic<strand*> running_{nullptr};
   base::atomic<bool> asleep_{false};
-  base::atomic<strand*> kept_{nullptr};           ///< ready to go on
-  base::atomic<std::uint32_t> kept_number_{0};    ///< of the last one
+  base::atomic<strand*> kept_{nullptr};         ///< ready to go on
+  base::atomic<std::uint32_t> kept_number_{0};  ///< of the last one
   strand_list waiting_;
 };
 

@@ -46,11 +46,26 @@ inline void worker::loop_on_context(void*) noexcept {
     worker& w = *current().executor;  // asked anew: the context may have moved to another worker
     strand* s = std::exchange(w.next_, nullptr);
     if (s == nullptr) s = w.find_work();
-    if (s != nullptr)
-      w.execute(*s);
-    else
+    if (s == nullptr) {
       w.switch_to(w.native_, {.retired = w.active_});
+      continue;
+    }
+    w.execute(*s);
+    worker& now = *current().executor;
+    if (now.active_->of_other_size != nullptr) [[unlikely]]
+      now.leave_stack();
   }
+}
+
+/// Goes on on a stack of the usual size, from one that was made for a body that has left it.
+WEFT_COLD inline void worker::leave_stack() noexcept {
+  context_slot* fresh = nullptr;
+  try {
+    fresh = &take_context();
+  } catch (...) {  // no memory: it has to do
+    return;
+  }
+  switch_to(*fresh, {.retired = active_});
 }
 
 inline void set_inline_limit(strand& s) noexcept {
@@ -64,6 +79,7 @@ inline void set_inline_limit(strand& s) noexcept {
 inline void worker::execute(strand& s) {
   if (s.suspended != nullptr) {  // continue its body on its own stack and leave this one
     context_slot& stack = *std::exchange(s.suspended, nullptr);
+    if (!s.started) next_ = &s;  // there stands a loop, on a stack made for this body
     switch_to(stack, {.retired = active_});
     return;
   }
@@ -105,7 +121,6 @@ inline void worker::begin(strand& s) noexcept {
   s.started = false;
   s.left.begin_body();
   s.inline_name = nullptr;
-  s.suspended = nullptr;
 }
 
 /// Ends a strand whose frames are drained. *Returns*: the strand to be continued next, if any.
@@ -124,6 +139,8 @@ inline strand* worker::end(strand& s) noexcept {
   s.mutex.unlock();
   // Its own closure stood there, whose name others may read while the strand is in use.
   if (s.victim == nullptr) s.closures.release_to(arena_mark{});
+  if (s.last_memory != nullptr) [[unlikely]]
+    home_->last_memory.put(*std::exchange(s.last_memory, nullptr));
   if (woken != nullptr) adopt(*woken);
   strand* const continued = s.source_graph != nullptr ? woken
                             : s.victim != nullptr     ? end_stolen(s)
