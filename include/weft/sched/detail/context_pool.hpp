@@ -6,7 +6,6 @@
 #include <weft/context/fiber.hpp>
 #include <weft/context/stack_source.hpp>
 
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -33,6 +32,7 @@ class context_pool {
   /// *Requires*: every context came back.
   ~context_pool() {
     while (context_slot* c = pop()) destroy(c);
+    while (other_sizes_ != nullptr) delete std::exchange(other_sizes_, other_sizes_->next);
   }
 
   /// *Returns*: a context that continues its scheduler loop when switched to. *Throws*: std::bad_alloc,
@@ -69,6 +69,11 @@ class context_pool {
  private:
   static constexpr std::size_t keep = 64;
 
+  struct size {
+    context::stack_source source;
+    size* next;
+  };
+
   context_slot& make(context::stack_source& from) {
     auto fresh = std::make_unique<context_slot>();
     context::stack memory = from.acquire();
@@ -80,7 +85,10 @@ class context_pool {
   }
   context::stack_source& source_of(std::size_t stack_size) {
     const std::lock_guard hold(sizes_mutex_);
-    return other_sizes_.try_emplace(stack_size, stack_size).first->second;
+    for (size* s = other_sizes_; s != nullptr; s = s->next)
+      if (s->source.stack_bytes() == stack_size) return s->source;
+    other_sizes_ = new size{context::stack_source(stack_size), other_sizes_};
+    return other_sizes_->source;
   }
   context_slot* pop() noexcept {
     const std::lock_guard hold(mutex_);
@@ -102,7 +110,7 @@ class context_pool {
   base::atomic<std::size_t> made_{0};
   context::stack_source stacks_;
   base::mutex sizes_mutex_;
-  std::map<std::size_t, context::stack_source> other_sizes_;
+  size* other_sizes_ = nullptr;
   entry loop_;
 };
 

@@ -6,8 +6,8 @@
 #include <weft/base/thread.hpp>
 
 #include <climits>
-#include <list>
 #include <mutex>
+#include <utility>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -34,27 +34,28 @@ class spare_threads {
       epoch_.fetch_add(1, base::memory_order_relaxed);  // ordered by the lock
     }
     base::futex_wake(epoch_, INT_MAX);
-    for (base::thread& t : threads_) t.join();
-    for (base::thread& t : ended_) t.join();
+    join_all_(threads_);
+    join_all_(ended_);
   }
 
   /// Lets a thread that does nothing else execute `c`. *Throws*: std::system_error, std::bad_alloc; then it
   /// is not executed.
   void submit(call& c) {
-    std::list<base::thread> ended;
+    spare* ended = nullptr;
     {
       const std::lock_guard hold(mutex_);
-      ended.swap(ended_);
       if (waiting_ >= idle_) {
-        threads_.emplace_front();
+        auto* const fresh = new spare;
         try {
-          threads_.front() = base::thread(&spare_threads::main_, this, threads_.begin());
+          fresh->thread = base::thread(&spare_threads::main_, this, fresh);
         } catch (...) {
-          threads_.pop_front();
+          delete fresh;
           throw;
         }
+        link_(threads_, *fresh);
         ++idle_;
       }
+      ended = std::exchange(ended_, nullptr);
       c.next = nullptr;
       (last_ != nullptr ? last_->next : first_) = &c;
       last_ = &c;
@@ -62,14 +63,19 @@ class spare_threads {
       epoch_.fetch_add(1, base::memory_order_relaxed);  // ordered by the lock
     }
     base::futex_wake(epoch_, 1);
-    for (base::thread& t : ended) t.join();
+    join_all_(ended);
   }
 
  private:
+  struct spare {
+    base::thread thread;
+    spare* next = nullptr;
+    spare* previous = nullptr;
+  };
   static constexpr std::size_t most_idle = 4;
 
   /// A thread counts as idle from its beginning on, except while it executes a call.
-  void main_(std::list<base::thread>::iterator self) noexcept {
+  void main_(spare* self) noexcept {
     for (;;) {
       call* c = nullptr;
       std::uint32_t seen = 0;
@@ -84,7 +90,9 @@ class spare_threads {
           --idle_;
         } else if (idle_ > most_idle) {
           --idle_;
-          ended_.splice(ended_.begin(), threads_, self);
+          (self->previous != nullptr ? self->previous->next : threads_) = self->next;
+          if (self->next != nullptr) self->next->previous = self->previous;
+          link_(ended_, *self);
           return;
         }
         seen = epoch_.load(base::memory_order_relaxed);  // ordered by the lock
@@ -99,13 +107,27 @@ class spare_threads {
     }
   }
 
+  static void link_(spare*& list, spare& s) noexcept {
+    s.previous = nullptr;
+    s.next = std::exchange(list, &s);
+    if (s.next != nullptr) s.next->previous = &s;
+  }
+  static void join_all_(spare* list) noexcept {
+    while (list != nullptr) {
+      spare* const s = std::exchange(list, list->next);
+      s->thread.join();
+      delete s;
+    }
+  }
+
   base::mutex mutex_;
   call* first_ = nullptr;
   call* last_ = nullptr;
   std::size_t waiting_ = 0;  ///< calls that no thread has taken
   std::size_t idle_ = 0;
   bool closing_ = false;
-  std::list<base::thread> threads_, ended_;
+  spare* threads_ = nullptr;
+  spare* ended_ = nullptr;  ///< to be joined
   base::atomic<std::uint32_t> epoch_{0};
 };
 
