@@ -193,8 +193,8 @@ TEST_CASE("a spawned body has a stack of the size it asks for, on whichever work
   on_each_runtime([](weft::runtime& rt) {
     std::atomic<int> ended{0}, forked{0};
     std::atomic<bool> same{true};
+    weft::semaphore go(0);
     rt.run([&] {
-      weft::semaphore go(0);
       for (const std::size_t size : {std::size_t{4} << 20, std::size_t{64} << 10, std::size_t{3} << 20})
         for (int i = 0; i < 3; ++i)
           weft::spawn({.stack_size = size}, [&, size] {

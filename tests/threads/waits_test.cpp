@@ -546,8 +546,8 @@ TEST_CASE("a mutex that was handed over is its next holder's in reports") {
   weft::mutex door;
   weft::semaphore go(0);
   std::string report;
+  weft::latch first(1);
   rt.run([&] {
-    weft::latch first(1);
     weft::spawn({.name = "holder"}, [&] {
       door.lock();
       first.count_down();
