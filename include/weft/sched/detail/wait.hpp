@@ -55,10 +55,14 @@ inline void worker::keep(strand& s) noexcept {
   kept_number_.store(kept_number_.load(base::memory_order_relaxed) + 1, base::memory_order_relaxed);
   // Release hands the strand over; as a full fence, it comes before the look at sleepers.
   if (strand* const before = kept_.exchange(&s, base::memory_order_seq_cst)) return e.submit(*before);
-  // Relaxed, both: who searches, or sleeps for a moment, looks again behind a heavy fence before it sleeps.
+  // Relaxed: who searches, sleeps for a moment, or was told, looks again behind a full fence before it
+  // sleeps.
   if (e.bell.any_waiting() && e.searching.load(base::memory_order_relaxed) == 0 &&
-      e.timed_sleepers.load(base::memory_order_relaxed) == 0)
+      e.timed_sleepers.load(base::memory_order_relaxed) == 0 &&
+      !e.kept_told.load(base::memory_order_relaxed)) {
+    e.kept_told.store(true, base::memory_order_relaxed);  // ordered by the release in notify_one
     e.bell.notify_one();
+  }
 }
 /// *Returns*: the strand that the worker has kept, if there is one, not adopted.
 inline strand* worker::take_kept() noexcept {

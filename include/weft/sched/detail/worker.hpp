@@ -138,7 +138,8 @@ class worker {
     const worker* of = nullptr;
     std::uint32_t number = 0;
     base::clock::time_point since{};
-  } seen_;  ///< a strand kept by another worker
+  } seen_;                            ///< a strand kept by another worker
+  std::uint32_t kept_by_others_ = 0;  ///< how many there were at the last look, in all
   pending_rights rights_;
   std::uint64_t random_;
   unsigned steal_backoff_ = 0;  ///< how many tasks in a row were too short to be stolen

@@ -193,14 +193,17 @@ inline strand* worker::set_and_adopt(signal* g) noexcept {
 inline strand* worker::find_work() {
   engine& e = *home_;
   strand* found = take_kept();
-  if (found != nullptr) {
-    if (++kept_in_a_row_ <= granularity::most_kept) {
-      adopt(*found);
-      return found;
-    }
-    e.submit(*std::exchange(found, nullptr));  // those who came before have their turn
+  if (found != nullptr && ++kept_in_a_row_ > granularity::most_kept) {
+    kept_in_a_row_ = 0;
+    const auto due = e.timers.earliest();
+    // Those who came before have their turn.
+    if (!e.submitted.empty() || (due != timer_queue::never && due <= base::clock::now()))
+      e.submit(*std::exchange(found, nullptr));
   }
-  kept_in_a_row_ = 0;
+  if (found != nullptr) {
+    adopt(*found);
+    return found;
+  }
   e.searching.fetch_add(1, base::memory_order_relaxed);                      // a hint, see offer
   while (found == nullptr && !e.closing.load(base::memory_order_acquire)) {  // pairs with close
     const auto start = base::clock::now();
@@ -247,32 +250,41 @@ inline strand* worker::look_around() {
   return take_kept_of_others();
 }
 
-/// Takes a strand that another worker has kept and not come to for a while.
+/// Takes a strand that another worker has kept and not come to for a while. Watches one at a time, and
+/// another one, chosen at random, when that has gone.
 inline strand* worker::take_kept_of_others() noexcept {
   using namespace granularity;
-  const auto now = base::clock::now();
-  const worker* seen = nullptr;
-  for (auto& w : home_->workers) {
+  auto& all = home_->workers;
+  const std::size_t n = all.size(), start = next_random() % n;
+  const bool watched = seen_.of != nullptr;
+  bool some = false, stays = false;
+  std::uint32_t kept = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    worker& w = *all[(start + i) % n];
+    if (&w == this) continue;
     // Relaxed, both: first looks; the exchange decides.
-    const std::uint32_t number = w->kept_number_.load(base::memory_order_relaxed);
-    const bool there = w->kept_.load(base::memory_order_relaxed) != nullptr;
-    if (w.get() == this || (!there && (seen_.of != w.get() || seen_.number == number))) continue;
-    const bool left = seen_.of == w.get() && seen_.number == number;
-    // While it goes from one strand to the next, somebody looks at it from time to time.
-    if (thorough_) look_again_at(now + (left ? kept_and_left : kept_too_long));
-    if (left && now - seen_.since >= kept_for_itself) {
-      if (strand* const s = w->kept_.exchange(nullptr, base::memory_order_acquire)) {  // pairs with keep
+    const std::uint32_t number = w.kept_number_.load(base::memory_order_relaxed);
+    kept += number;
+    if (w.kept_.load(base::memory_order_relaxed) == nullptr) continue;
+    some = true;
+    if (seen_.of == &w && seen_.number == number) {
+      stays = true;
+      if (base::clock::now() - seen_.since < kept_for_itself) continue;
+      if (strand* const s = w.kept_.exchange(nullptr, base::memory_order_acquire)) {  // pairs with keep
         seen_.of = nullptr;
         adopt(*s);
         return s;
       }
-    } else if (!left) {
-      if (seen != nullptr) continue;
-      seen_ = {w.get(), number, now};
+    } else if (!watched && seen_.of == nullptr) {
+      seen_ = {&w, number, base::clock::now()};
+      stays = true;
     }
-    seen = w.get();
   }
-  seen_.of = seen;
+  if (!stays) seen_.of = nullptr;
+  // While others go from one to the next, somebody looks at them from time to time.
+  const bool moves = std::exchange(kept_by_others_, kept) != kept;
+  if (thorough_ && (some || moves))
+    look_again_at(deadline::clock::now() + (moves ? kept_too_long : kept_and_left));
   return nullptr;
 }
 
@@ -281,6 +293,7 @@ inline strand* worker::sleep() {
   engine& e = *home_;
   e.searching.fetch_sub(1, base::memory_order_relaxed);  // ordered by the heavy fence in prepare
   const std::uint32_t key = e.bell.prepare();
+  e.kept_told.exchange(false, base::memory_order_seq_cst);  // before the look: pairs with keep
   announce_hunger();
   thorough_ = true;
   look_again_ = deadline::clock::time_point::max();
@@ -302,6 +315,7 @@ inline strand* worker::sleep() {
     e.bell.wait(key);
   }
   asleep_.store(false, base::memory_order_relaxed);
+  e.kept_told.store(false, base::memory_order_relaxed);  // this worker may find something else
   e.searching.fetch_add(1, base::memory_order_relaxed);  // a hint, see offer
   return found;
 }
