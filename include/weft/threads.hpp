@@ -3,11 +3,13 @@
 #pragma once
 
 #include <weft/threads/barrier.hpp>
+#include <weft/threads/blocking.hpp>
 #include <weft/threads/channel.hpp>
 #include <weft/threads/condition.hpp>
 #include <weft/threads/condition_variable.hpp>
 #include <weft/threads/latch.hpp>
 #include <weft/threads/mutex.hpp>
+#include <weft/threads/select.hpp>
 #include <weft/threads/semaphore.hpp>
 #include <weft/threads/shared_mutex.hpp>
 #include <weft/threads/sleep.hpp>

@@ -453,8 +453,8 @@ TEST_CASE("a cycle is described only if all of it stands still") {
   const std::string text = text_of(views);
   const auto name = [](const strand_view& v) { return "strand " + std::to_string(v.number + 1); };
   CHECK_THAT(text, contains("  cycle: "));
-  CHECK_THAT(text, contains(name(room[0]) + " waits for " + name(room[1])));
-  CHECK_THAT(text, contains(name(room[1]) + " waits for " + name(room[0])));
+  CHECK_THAT(text, contains(name(room[0]) + " in 'task' waits for " + name(room[1]) + " in 'task'"));
+  CHECK_THAT(text, contains(name(room[1]) + " in 'task' waits for " + name(room[0])));
   first.happen();  // one of them goes on, and waits again
   wait_for(second.begun);
   CHECK(text_of(views).find("cycle") == std::string::npos);

@@ -104,14 +104,14 @@ inline void must_have_happened(std::initializer_list<const tally*> all) {
   }
 }
 
-/// A million random executions, a hundred million in a long run.
+/// So many random executions, a hundred times as many in a long run.
 template <class Model>
-void check(const char* name) {
+void check(const char* name, std::uint64_t usual = 1'000'000) {
   const char* const count = std::getenv("WEFT_MODEL_EXECUTIONS");
   check_with<Model>(name, "", rl::sched_random,
                     count != nullptr        ? std::strtoull(count, nullptr, 0)
-                    : weft_test::long_run() ? 100'000'000
-                                            : 1'000'000);
+                    : weft_test::long_run() ? 100 * usual
+                                            : usual);
 }
 
 /// All executions that differ in who goes on and in what loads find.

@@ -2,9 +2,12 @@
 // Lists of strands: order, removal anywhere, and use by several threads.
 #include "support/catch.hpp"
 #include "support/environment.hpp"
+#include "support/random.hpp"
 
+#include <weft/sched/detail/ready_strands.hpp>
 #include <weft/sched/detail/strand_list.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <thread>
@@ -93,4 +96,30 @@ TEST_CASE("no strand is lost or doubled between threads") {
   for (std::thread& t : threads) t.join();
   CHECK(moved > 0);
   CHECK(contents(a).size() + contents(b).size() == s.size());
+}
+
+TEST_CASE("ready strands leave by priority, and in order of arrival where that is equal") {
+  weft::sched::ready_strands ready;
+  std::deque<strand> s(200);
+  weft_test::random random(7);
+  std::vector<strand*> expected, order;
+  for (strand& x : s) {
+    x.priority = static_cast<int>(random.below(5)) - 2;
+    ready.push_back(x);
+    order.push_back(&x);
+  }
+  std::size_t seen = 0;
+  CHECK(ready.each(10, [&](strand&) { ++seen; }));
+  CHECK(seen == s.size());
+  std::stable_sort(order.begin(), order.end(),
+                   [](strand* a, strand* b) { return a->priority > b->priority; });
+  for (std::size_t i = 0; i < 50; ++i) CHECK(ready.pop_front() == order[i]);
+  // Those that come again stand behind their equals.
+  for (std::size_t i = 0; i < 50; ++i) ready.push_back(*order[i]);
+  std::rotate(order.begin(), order.begin() + 50, order.end());
+  std::stable_sort(order.begin(), order.end(),
+                   [](strand* a, strand* b) { return a->priority > b->priority; });
+  for (strand* x : order) CHECK(ready.pop_front() == x);
+  CHECK(ready.empty());
+  CHECK(ready.pop_front() == nullptr);
 }

@@ -5,9 +5,14 @@
 
 #include <weft/threads.hpp>
 
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 using weft_test::contains;
@@ -170,6 +175,102 @@ TEST_CASE("spawned bodies are named in reports, and move what cannot be copied")
   CHECK_THAT(report, contains("patient"));
   CHECK_THAT(report, contains("a semaphore"));
   CHECK(value == 3);
+}
+
+namespace {
+
+/// Uses so much stack.
+[[gnu::noinline]] long use_stack(std::size_t bytes) {
+  char block[4096];
+  std::memset(block, 1, sizeof block);
+  asm volatile("" : : "r"(block) : "memory");
+  return bytes > sizeof block ? use_stack(bytes - sizeof block) + block[17] : block[0];
+}
+
+}  // namespace
+
+TEST_CASE("a spawned body has a stack of the size it asks for, on whichever worker it goes on") {
+  on_each_runtime([](weft::runtime& rt) {
+    std::atomic<int> ended{0}, forked{0};
+    std::atomic<bool> same{true};
+    weft::semaphore go(0);
+    rt.run([&] {
+      for (const std::size_t size : {std::size_t{4} << 20, std::size_t{64} << 10, std::size_t{3} << 20})
+        for (int i = 0; i < 3; ++i)
+          weft::spawn({.stack_size = size}, [&, size] {
+            const char here = 0;
+            go.acquire();
+            const char* const there = &here;
+            use_stack(size / 2);
+            for (int k = 0; k < 4; ++k) weft::fork([&] { ++forked; });
+            weft::sync();
+            use_stack(size / 2);
+            same = same && there == &here;
+            for (int k = 0; k < 4; ++k) weft::fork([&] { ++forked; });
+            ++ended;
+          });
+      weft::this_task::sleep_for(std::chrono::microseconds(100));
+      go.release(9);
+    });
+    CHECK(ended == 9);
+    CHECK(forked == 72);
+    CHECK(same);
+  });
+}
+
+TEST_CASE("an impossible stack size is refused, and nothing is left of the body") {
+  weft::runtime rt({.workers = 2});
+  const auto held = std::make_shared<int>(1);
+  CHECK_THAT(failure_of([&] { rt.run([&] { weft::spawn({.stack_size = 1000}, [held] {}); }); }),
+             contains("weft: a context stack of 1000 bytes is too small"));
+  CHECK_THROWS_AS(rt.run([&] { weft::spawn({.stack_size = std::size_t{1} << 60}, [held] {}); }),
+                  std::system_error);
+  CHECK(held.use_count() == 1);
+  int ran = 0;
+  rt.run([&] {
+    weft::spawn([&] { ++ran; });
+    weft::spawn({.stack_size = 32 * 1024}, [&] { throw std::runtime_error("small"); });
+    weft::spawn([&, held] { weft::this_task::sleep_for(std::chrono::hours(1)); });
+    try {
+      weft::sync();
+    } catch (const std::runtime_error&) {
+      ++ran;
+    }
+  });
+  CHECK(ran == 2);
+  CHECK(held.use_count() == 1);
+}
+
+TEST_CASE(
+    "of spawned bodies that are ready the more urgent begins, and what it forks and spawns inherits that") {
+  weft::runtime rt({.workers = 1});
+  std::string order;
+  rt.run([&] {
+    weft::spawn([&] { order += 'd'; });
+    weft::spawn({.priority = -1}, [&] { order += 'f'; });
+    weft::spawn({.priority = 2}, [&] {
+      order += 'a';
+      weft::spawn([&] { order += 'c'; });
+      order += 'b';
+    });
+    weft::spawn([&] { order += 'e'; });
+  });
+  CHECK(order == "abcdef");
+}
+
+TEST_CASE("very many bodies wait at the same time") {
+  weft::runtime rt({.workers = 2, .stack_size = 32 * 1024});
+  constexpr int n = 20'000;  // more than there are stacks with guards
+  weft::barrier all(n);
+  std::atomic<int> passed{0};
+  rt.run([&] {
+    for (int i = 0; i < n; ++i)
+      weft::spawn([&] {
+        all.arrive_and_wait();
+        ++passed;
+      });
+  });
+  CHECK(passed == n);
 }
 
 TEST_CASE("spawn outside a task is refused") {

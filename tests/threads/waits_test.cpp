@@ -239,6 +239,25 @@ TEST_CASE("who waits for a value sees it, also if it has changed again") {
   });
 }
 
+TEST_CASE("one change of the value continues all who wait for it") {
+  on_each_runtime([](weft::runtime& rt) {
+    weft::condition<int> value(0);
+    std::atomic<int> seen{0};
+    rt.run([&] {
+      weft::latch ready(5);
+      for (int i = 0; i < 5; ++i)
+        weft::spawn([&] {
+          ready.count_down();
+          seen += value.wait_equal(1);
+        });
+      ready.wait();
+      weft::this_task::sleep_for(50us);
+      value.set(1);
+    });
+    CHECK(seen == 5);
+  });
+}
+
 TEST_CASE("a predicate that throws throws where it is waited, not where the value is changed") {
   weft::runtime rt({.workers = 2});
   weft::condition<std::string> text;
@@ -485,6 +504,71 @@ TEST_CASE("a wait that is over at once neither loses nor keeps a permit, at any 
   while (permits.try_acquire()) ++left;
   CHECK(given == got + left);
   CHECK(got > 0);
+}
+
+TEST_CASE("a cycle of mutexes is reported with the names of the tasks") {
+  for (const unsigned workers : {1u, 2u}) {
+    weft::runtime rt({.workers = workers});
+    weft::mutex a, b;
+    weft::barrier both(2);
+    std::string report;
+    const auto lock = [&](weft::mutex& first, weft::mutex& second) {
+      const std::lock_guard outer(first);
+      both.arrive_and_wait();
+      const std::lock_guard inner(second);
+    };
+    CHECK_THROWS_AS(rt.run([&] {
+      weft::spawn({.name = "left"}, [&] { lock(a, b); });
+      weft::spawn({.name = "right"}, [&] { lock(b, a); });
+      weft_test::wait_until([&] {
+        weft::this_task::sleep_for(100us);
+        report = rt.describe();
+        return report.find("cycle") != std::string::npos;
+      });
+      weft::this_task::request_stop();
+    }),
+                    weft::cancelled);
+    CHECK_THAT(report, contains("in 'left' waits for a mutex: strand "));
+    CHECK_THAT(report, contains("  cycle: strand "));
+    const std::string cycle = report.substr(report.find("  cycle"));
+    const std::size_t left = cycle.find(" in 'left' waits for strand "), right = cycle.find(" in 'right'");
+    CHECK((left != cycle.npos && right != cycle.npos));
+    CHECK(a.try_lock());
+    CHECK(b.try_lock());
+    CHECK(rt.describe().find("cycle") == std::string::npos);
+    a.unlock();
+    b.unlock();
+  }
+}
+
+TEST_CASE("a mutex that was handed over is its next holder's in reports") {
+  weft::runtime rt({.workers = 2});
+  weft::mutex door;
+  weft::semaphore go(0);
+  std::string report;
+  weft::latch first(1);
+  rt.run([&] {
+    weft::spawn({.name = "holder"}, [&] {
+      door.lock();
+      first.count_down();
+      weft::this_task::sleep_for(500us);  // the second one waits meanwhile, most likely
+      door.unlock();
+      go.acquire();
+    });
+    first.wait();
+    weft::spawn({.name = "second"}, [&] {
+      const std::lock_guard hold(door);
+      weft::spawn({.name = "third"}, [&] { const std::lock_guard again(door); });
+      weft_test::wait_until([&] {
+        weft::this_task::sleep_for(100us);
+        report = rt.describe();
+        return report.find("in 'third' waits for a mutex") != std::string::npos;
+      });
+      go.release();
+    });
+  });
+  CHECK(report.find("cycle") == std::string::npos);
+  CHECK_THAT(report, contains("in 'third' waits for a mutex: strand "));
 }
 
 TEST_CASE("misuse is named") {

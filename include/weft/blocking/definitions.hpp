@@ -5,6 +5,7 @@
 #include <weft/base/config.hpp>
 #include <weft/sched/definitions.hpp>
 #if WEFT_DEFINITIONS
+#include <weft/blocking/detail/blocking_call.hpp>
 #include <weft/blocking/detail/external_event.hpp>
 #include <weft/blocking/detail/fence.hpp>
 #include <weft/blocking/detail/helper_team.hpp>

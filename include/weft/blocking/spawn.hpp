@@ -9,30 +9,33 @@ namespace weft::inline WEFT_ABI::sched {
 
 class engine;
 
-/// A call of spawn. The constructor acquires a strand, in whose memory the caller makes the closure of the
-/// body; start() lets it run.
+/// A call of spawn. The constructor acquires a strand; the caller makes the closure of the body in the memory
+/// of the frame around it, and start() lets it run.
 class spawn_call {
  public:
-  /// *Throws*: std::bad_alloc; nothing is left behind.
-  explicit spawn_call(strand& around);
+  /// `stack_size`: 0 for that of all bodies. *Throws*: std::bad_alloc, std::system_error, option_error;
+  /// nothing is left behind.
+  spawn_call(strand& around, std::size_t stack_size);
   spawn_call(const spawn_call&) = delete;
   spawn_call& operator=(const spawn_call&) = delete;
   ~spawn_call();
 
   /// Where the closure is to be made.
-  arena& memory() noexcept { return strand_->closures; }
+  arena& memory() noexcept { return around_.closures; }
   /// Submits the strand. The task around it, its sync() and the run end after it; its exception counts as
   /// that of a task forked here. If it fails, all other waits of bodies of the run end, too: what they wait
-  /// for may never come. *Throws*: std::bad_alloc; then the closure is not started.
-  void start(closure& body);
+  /// for may never come.
+  void start(closure& body) noexcept;
 
  private:
   struct place;
+  void give_back_() noexcept;
   static signal* end_(strand& s) noexcept;
 
   strand& around_;
   engine& engine_;
   strand* strand_;
+  place* place_ = nullptr;
 };
 
 }  // namespace weft::inline WEFT_ABI::sched

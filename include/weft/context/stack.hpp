@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One stack for a context: pages from the kernel with a guard page below them.
+// One stack for a context: pages from the kernel, with a guard page below them unless it is one of very many.
 #pragma once
 
 #include <weft/base/error.hpp>
@@ -26,10 +26,32 @@ inline std::size_t page_size() noexcept {
   return bytes;
 }
 
-/// A guarded stack, the sole owner of its memory. It takes memory only for pages that were touched. A write
-/// just below lowest() hits the guard page; one far below may miss it, unless the code is compiled with
-/// -fstack-clash-protection. Guards of all stacks are known to the overflow handler (overflow.hpp).
-/// *Thread safety*: as a value; the registry of guards takes care of itself.
+namespace detail {
+
+class stack_slab;
+
+[[noreturn]] inline void refuse_stack(std::size_t bytes, int reason) {
+  throw std::system_error(
+      reason, std::generic_category(),
+      "weft: no memory or no mapping left for a context stack of " + std::to_string(bytes) + " bytes");
+}
+
+/// Pages for stacks of `bytes`. *Throws*: std::system_error.
+inline std::byte* map_pages(std::size_t size, std::size_t bytes) {
+  void* const base = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (base == MAP_FAILED) refuse_stack(bytes, errno);
+  // One touched page must not count, or cost, two megabytes. Refusal is harmless.
+  madvise(base, size, MADV_NOHUGEPAGE);
+  return static_cast<std::byte*>(base);
+}
+
+}  // namespace detail
+
+/// A guarded stack, the sole owner of its memory, or a part of a slab, which has no guard. It takes memory
+/// only for pages that were touched. A write just below lowest() hits the guard page; one far below may miss
+/// it, unless the code is compiled with -fstack-clash-protection. Guards of all stacks are known to the
+/// overflow handler (overflow.hpp). *Thread safety*: as a value; the registry of guards takes care of itself.
 class stack {
  public:
   /// Least usable size in bytes: one signal frame alone takes 12 KiB on processors with wide vectors.
@@ -54,18 +76,14 @@ class stack {
   explicit stack(std::size_t bytes, const void* owner = nullptr) {
     check_size(bytes);
     const std::size_t page = page_size();
-    if (bytes > std::numeric_limits<std::size_t>::max() - 2 * page) refuse(bytes, ENOMEM);
+    if (bytes > std::numeric_limits<std::size_t>::max() - 2 * page) detail::refuse_stack(bytes, ENOMEM);
     const std::size_t size = (bytes + page - 1) / page * page;
-    void* const base = mmap(nullptr, size + page, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (base == MAP_FAILED) refuse(bytes, errno);
+    std::byte* const base = detail::map_pages(size + page, bytes);
     if (mprotect(base, page, PROT_NONE) != 0) {
       const int reason = errno;
       munmap(base, size + page);
-      refuse(bytes, reason);
+      detail::refuse_stack(bytes, reason);
     }
-    // One touched page must not count, or cost, two megabytes. Refusal is harmless.
-    madvise(base, size + page, MADV_NOHUGEPAGE);
     const auto guard = reinterpret_cast<std::uintptr_t>(base);
     try {
       entry_ = &detail::guards.enter(guard, guard + page, guard + page + size, owner);
@@ -73,7 +91,7 @@ class stack {
       munmap(base, size + page);
       throw;
     }
-    lowest_ = static_cast<std::byte*>(base) + page;
+    lowest_ = base + page;
     size_ = size;
     valgrind_key_ = detail::announce_stack(lowest_, lowest_ + size_);
   }
@@ -82,6 +100,7 @@ class stack {
       : lowest_(std::exchange(other.lowest_, nullptr)),
         size_(std::exchange(other.size_, 0)),
         entry_(std::exchange(other.entry_, nullptr)),
+        slab_(std::exchange(other.slab_, nullptr)),
         valgrind_key_(std::exchange(other.valgrind_key_, 0)) {}
 
   stack& operator=(stack&& other) noexcept {
@@ -89,6 +108,7 @@ class stack {
     std::swap(lowest_, old.lowest_);
     std::swap(size_, old.size_);
     std::swap(entry_, old.entry_);
+    std::swap(slab_, old.slab_);
     std::swap(valgrind_key_, old.valgrind_key_);
     return *this;
   }
@@ -97,6 +117,7 @@ class stack {
   ~stack() {
     if (size_ == 0) return;
     detail::forget_stack(valgrind_key_);
+    if (slab_ != nullptr) return;
     detail::guards.leave(*entry_);
     munmap(lowest_ - page_size(), size_ + page_size());
   }
@@ -112,15 +133,18 @@ class stack {
   std::size_t high_water() const noexcept;
 
  private:
-  [[noreturn]] static void refuse(std::size_t bytes, int reason) {
-    throw std::system_error(
-        reason, std::generic_category(),
-        "weft: no memory or no mapping left for a context stack of " + std::to_string(bytes) + " bytes");
-  }
+  friend detail::stack_slab;
+  friend class stack_source;
+  stack(std::byte* lowest, std::size_t size, detail::stack_slab& slab) noexcept
+      : lowest_(lowest),
+        size_(size),
+        slab_(&slab),
+        valgrind_key_(detail::announce_stack(lowest_, lowest_ + size_)) {}
 
   std::byte* lowest_ = nullptr;
   std::size_t size_ = 0;
   detail::guard_entry* entry_ = nullptr;
+  detail::stack_slab* slab_ = nullptr;  // that owns the memory; then there is no guard
   unsigned valgrind_key_ = 0;
 };
 

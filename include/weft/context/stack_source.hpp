@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/base/contract.hpp>
+#include <weft/context/detail/stack_slab.hpp>
 #include <weft/context/stack.hpp>
 
 #include <algorithm>
@@ -12,10 +13,11 @@
 
 namespace weft::inline WEFT_ABI::context {
 
-/// Stacks of one size. Who may touch what when: live_, mapped_ and deepest_ under lock_ only. A stack of this
-/// source is unmapped only under lock_, so that high_water() never measures memory that has become somebody
-/// else's.
-/// *Thread safety*: every member from any thread, except construction and destruction.
+/// Stacks of one size. So many at a time have guards; each of those takes two mappings, and the kernel allows
+/// a process some 65,000. Those beyond lie in slabs without guards: an overflow there is not found. Who may
+/// touch what when: live_, mapped_ and deepest_ under lock_ only. A stack of this source is unmapped only
+/// under lock_, so that high_water() never measures memory that has become somebody else's. *Thread safety*:
+/// every member from any thread, except construction and destruction.
 class stack_source {
  public:
   /// Stacks of `stack_bytes` usable bytes. Maps none yet.
@@ -36,11 +38,27 @@ class stack_source {
   /// *Throws*: as stack's constructor, and then nothing has changed. *Suspends*: no.
   /// *Cost*: some system calls and a short lock.
   [[nodiscard]] stack acquire() {
-    stack made(stack_bytes_, this);
-    const std::lock_guard hold(lock_);
-    ++live_;
-    ++mapped_;
-    return made;
+    {
+      const std::lock_guard hold(lock_);
+      if (guarded_ >= most_guarded) {
+        stack made = acquire_from_slab_();
+        ++live_;
+        ++mapped_;
+        return made;
+      }
+      ++guarded_;
+    }
+    try {
+      stack made(stack_bytes_, this);
+      const std::lock_guard hold(lock_);
+      ++live_;
+      ++mapped_;
+      return made;
+    } catch (...) {
+      const std::lock_guard hold(lock_);
+      --guarded_;
+      throw;
+    }
   }
 
   /// Unmaps a stack of acquire().
@@ -51,6 +69,8 @@ class stack_source {
       base::fail("a stack source was given a stack that is not one of its own");
     --live_;
     deepest_ = std::max(deepest_, back.high_water());
+    if (back.slab_ != nullptr) return release_to_slab_(*back.slab_, std::move(back));
+    --guarded_;
     const stack gone(std::move(back));
   }
 
@@ -78,10 +98,40 @@ class stack_source {
     return deepest_;
   }
 
+  /// How many stacks of a source have guards at the same time: a quarter of the mappings of a process.
+  static constexpr std::size_t most_guarded = 8192;
+
  private:
+  // The lock is held in the next four.
+  stack acquire_from_slab_() {
+    if (slabs_ == nullptr) link_(*new detail::stack_slab(stack_bytes_));
+    detail::stack_slab& from = *slabs_;
+    stack made = from.take();
+    if (from.full()) unlink_(from);
+    return made;
+  }
+  void release_to_slab_(detail::stack_slab& to, stack&& back) noexcept {
+    if (to.full()) link_(to);
+    to.give_back(std::move(back));
+    if (!to.unused()) return;
+    unlink_(to);
+    delete &to;
+  }
+  void link_(detail::stack_slab& s) noexcept {
+    s.next = std::exchange(slabs_, &s);
+    s.previous = nullptr;
+    if (s.next != nullptr) s.next->previous = &s;
+  }
+  void unlink_(detail::stack_slab& s) noexcept {
+    (s.previous != nullptr ? s.previous->next : slabs_) = s.next;
+    if (s.next != nullptr) s.next->previous = s.previous;
+  }
+
   const std::size_t stack_bytes_;
   mutable base::mutex lock_;
   std::size_t live_ = 0;
+  std::size_t guarded_ = 0;
+  detail::stack_slab* slabs_ = nullptr;  // those that are not full
   std::size_t mapped_ = 0;
   mutable std::size_t deepest_ = 0;
 };

@@ -50,4 +50,13 @@ inline constexpr unsigned pause_doublings = 6;
 inline constexpr std::chrono::microseconds wake_interval(20), fast_task(1);
 inline constexpr unsigned wake_doublings = 8;
 
+/// A strand that a worker has made ready is its own for so long; then it is anybody's. Longer than a change
+/// of context, shorter than waking a sleeper.
+inline constexpr std::chrono::microseconds kept_for_itself(2);
+/// How long an idle worker sleeps at a time while another one goes from one kept strand to the next, and when
+/// one is left lying. A look takes a heavy fence, some 10 microseconds.
+inline constexpr std::chrono::microseconds kept_too_long(1'000), kept_and_left(50);
+/// How many of them a worker executes before it looks for those that were ready earlier.
+inline constexpr unsigned most_kept = 64;
+
 }  // namespace weft::inline WEFT_ABI::sched::granularity

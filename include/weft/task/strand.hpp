@@ -153,6 +153,9 @@ struct alignas(64) strand {
   worker* waiting_at = nullptr;       ///< whose list of waiting strands it is in
   strand* next = nullptr;             ///< in that list, or in a pool or queue
   strand* previous = nullptr;
+  strand* lower = nullptr;           ///< in a queue with priorities
+  strand* last_of_equals = nullptr;  ///< the same
+  std::byte* last_memory = nullptr;  ///< lent by the engine where none was left for an exception
 
   /// Whether a fork may run its task at once: nothing pending in the frame, enough surplus, stack left.
   WEFT_ALWAYS_INLINE bool may_inline() const noexcept {

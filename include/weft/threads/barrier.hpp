@@ -60,7 +60,7 @@ class barrier {
   /// *Requires*: called by the last one to arrive; all others wait.
   void end_phase_() noexcept {
     if (at_end_) at_end_();
-    threads::waiter* all = nullptr;
+    threads::wait_entry* all = nullptr;
     {
       const std::lock_guard hold(waiters_.mutex);
       missing_ = participants_;

@@ -47,7 +47,7 @@ class condition {
     threads::let_see(this);
     [[maybe_unused]] const sched::races::unseen library;
     struct told {
-      threads::waiter* chain = nullptr;
+      threads::wait_entry* chain = nullptr;
       ~told() { threads::waiter_list::tell(chain); }
     } at_end;
     const std::lock_guard hold(waiters_.mutex);
@@ -109,9 +109,9 @@ class condition {
     }
   };
   /// *Requires*: the lock is held.
-  void grant_(threads::waiter*& chain) noexcept {
-    for (threads::waiter* w = waiters_.first(); w != nullptr;) {
-      threads::waiter& here = *std::exchange(w, w->behind);
+  void grant_(threads::wait_entry*& chain) noexcept {
+    for (threads::wait_entry* w = waiters_.first(); w != nullptr;) {
+      threads::wait_entry& here = *std::exchange(w, w->behind);
       if (static_cast<waiting&>(here).is_over(value_)) chain = waiters_.grant(here, chain);
     }
   }

@@ -26,7 +26,7 @@ class condition_variable {
   void notify_one() noexcept {
     threads::let_see(this);
     [[maybe_unused]] const sched::races::unseen library;
-    threads::waiter* next = nullptr;
+    threads::wait_entry* next = nullptr;
     {
       const std::lock_guard hold(waiters_.mutex);
       if (!waiters_.empty()) next = waiters_.grant(*waiters_.first());
@@ -37,7 +37,7 @@ class condition_variable {
   void notify_all() noexcept {
     threads::let_see(this);
     [[maybe_unused]] const sched::races::unseen library;
-    threads::waiter* all = nullptr;
+    threads::wait_entry* all = nullptr;
     {
       const std::lock_guard hold(waiters_.mutex);
       all = waiters_.grant_all();

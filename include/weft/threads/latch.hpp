@@ -28,7 +28,7 @@ class latch {
   void count_down(std::ptrdiff_t n = 1) {
     threads::let_see(this);
     [[maybe_unused]] const sched::races::unseen library;
-    threads::waiter* all = nullptr;
+    threads::wait_entry* all = nullptr;
     {
       const std::lock_guard hold(waiters_.mutex);
       if (n < 0 || n > count_) throw error("weft: a latch is counted down below zero, or up");

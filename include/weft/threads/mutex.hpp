@@ -27,29 +27,28 @@ class mutex {
 
   /// Waits until nobody else has the lock, and takes it.
   void lock() {
-    if (!take_()) wait_({}, true);
+    if (take_()) [[likely]]
+      held_by_(sched::current());
+    else
+      wait_({}, true);
     threads::see(this);
   }
   /// Takes the lock if nobody has it. *Returns*: whether.
   bool try_lock() noexcept {
     const bool got = take_();
+    if (got) held_by_(sched::current());
     if (got) threads::see(this);
     return got;
   }
   /// Waits so long at most. *Returns*: whether it has taken the lock.
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
-    const bool got = take_() || wait_(threads::after(time), true);
-    if (got) threads::see(this);
-    return got;
+    return try_lock() || wait_until_(threads::after(time));
   }
   /// Waits until then at most. *Returns*: as above.
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
-    const bool got =
-        take_() || threads::until_time(time, [this](threads::deadline d) { return wait_(d, true); });
-    if (got) threads::see(this);
-    return got;
+    return try_lock() || threads::until_time(time, [this](threads::deadline d) { return wait_until_(d); });
   }
   /// Gives the lock to who has waited longest, if anybody waits. *Requires*: the caller has it.
   void unlock() noexcept {
@@ -72,17 +71,31 @@ class mutex {
     return word_.compare_exchange_strong(expected, taken, base::memory_order_acquire,
                                          base::memory_order_relaxed);
   }
+  /// For reports: a lock that is handed over is at once that of the next body. Relaxed: who reads it finds
+  /// out whether everybody still waits.
+  void held_by_(const sched::strand& s) noexcept { holder_.store(&s, base::memory_order_relaxed); }
   bool wait_(threads::deadline until, bool stop) {
     [[maybe_unused]] const sched::races::unseen library;
     threads::waiter w;
+    w.holder = &holder_;
     return threads::wait_at(
         waiters_, w, {"a mutex", "locks a weft::mutex"}, until, stop,
-        // Acquire pairs with unlock. Who unlocks looks for those who wait, under the lock of the list.
-        [this] { return word_.exchange(wanted, base::memory_order_acquire) != free; }, [] {});
+        [this] {
+          // Acquire pairs with unlock. Who unlocks looks for those who wait, under the lock of the list.
+          const bool waits = word_.exchange(wanted, base::memory_order_acquire) != free;
+          if (!waits) held_by_(sched::current());
+          return waits;
+        },
+        [] {});
+  }
+  bool wait_until_(threads::deadline d) {
+    const bool got = wait_(d, true);
+    if (got) threads::see(this);
+    return got;
   }
   WEFT_COLD void hand_over_() noexcept {
     [[maybe_unused]] const sched::races::unseen library;
-    threads::waiter* next = nullptr;
+    threads::wait_entry* next = nullptr;
     {
       const std::lock_guard hold(waiters_.mutex);
       if (word_.load(base::memory_order_relaxed) == free)  // its own, if the caller has locked it
@@ -91,21 +104,23 @@ class mutex {
         word_.store(free, base::memory_order_release);  // as in unlock
       else
         next = waiters_.grant(*waiters_.first());
+      if (next != nullptr) holder_.store(next->wakes->waiter, base::memory_order_relaxed);  // see held_by_
     }
     threads::waiter_list::tell(next);
   }
   /// For those who must have it whatever happens.
   void lock_anyway_() noexcept {
-    if (take_()) return;
+    if (try_lock()) return;
     try {
       wait_({}, false);
     } catch (...) {  // no memory for another stack
-      for (base::backoff wait; !take_();) wait.wait();
+      for (base::backoff wait; !try_lock();) wait.wait();
     }
   }
 
   base::atomic<std::uint32_t> word_{free};
   threads::waiter_list waiters_;
+  base::atomic<const sched::strand*> holder_{nullptr};
 };
 
 }  // namespace weft::inline WEFT_ABI

@@ -51,7 +51,7 @@ class semaphore {
     if (permits < 0) throw error("weft: a negative number of permits is released to a semaphore");
     threads::let_see(this);
     [[maybe_unused]] const sched::races::unseen library;
-    threads::waiter* chain = nullptr;
+    threads::wait_entry* chain = nullptr;
     {
       const std::lock_guard hold(waiters_.mutex);
       for (; permits != 0 && !waiters_.empty(); --permits) chain = waiters_.grant(*waiters_.first(), chain);

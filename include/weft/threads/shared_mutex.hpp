@@ -38,7 +38,7 @@ class shared_mutex {
   void unlock() noexcept {
     threads::let_see(this);
     [[maybe_unused]] const sched::races::unseen library;
-    threads::waiter* chain = nullptr;
+    threads::wait_entry* chain = nullptr;
     {
       const std::lock_guard hold(waiters_.mutex);
       if (!waiters_.writer) base::fail("a weft::shared_mutex is unlocked that nobody has locked");
@@ -66,7 +66,7 @@ class shared_mutex {
   void unlock_shared() noexcept {
     threads::let_see(&waiters_);
     [[maybe_unused]] const sched::races::unseen library;
-    threads::waiter* chain = nullptr;
+    threads::wait_entry* chain = nullptr;
     {
       const std::lock_guard hold(waiters_.mutex);
       if (waiters_.readers == 0)
@@ -93,13 +93,13 @@ class shared_mutex {
       return true;
     }
     /// *Returns*: the chain of those who are inside now.
-    threads::waiter* let_in() noexcept {
-      threads::waiter* chain = nullptr;
+    threads::wait_entry* let_in() noexcept {
+      threads::wait_entry* chain = nullptr;
       while (!empty() && take(static_cast<waiting*>(first())->writes)) chain = grant(*first(), chain);
       return chain;
     }
   };
-  static threads::waiter* after_leaving_(threads::waiter_list& l) noexcept {
+  static threads::wait_entry* after_leaving_(threads::waiter_list& l) noexcept {
     return static_cast<state&>(l).let_in();
   }
 

@@ -7,8 +7,17 @@
 #include <weft/flow/fork.hpp>
 
 #include <concepts>
+#include <cstddef>
 
 namespace weft::inline WEFT_ABI {
+
+/// What may be said about a body when it is spawned.
+struct spawn_options {
+  const char* name = "thread";  ///< shown by reports; must outlive the body (a string literal)
+  int priority = 0;             ///< larger is more urgent; 0: that of the body around it
+  std::size_t stack_size = 0;   ///< bytes of its stack; 0: runtime_options::stack_size. What it forks may run
+                                ///< on other stacks.
+};
 
 /// Starts a body that runs beside the body around it, with options. It never runs inside spawn, and never
 /// instead of a task that a worker could run: it has a flow of its own, so it may wait for what the body
@@ -19,8 +28,10 @@ namespace weft::inline WEFT_ABI {
 /// until it has ended. Objects that it shares with other bodies are not ordered by rights: use weft::mutex
 /// and its relatives.
 ///
-/// *Throws*: std::bad_alloc; never what the body throws. That counts as if a task forked here had thrown it;
-/// moreover the other waits of the run end by weft::cancelled, since what they wait for may never come.
+/// *Throws*: std::bad_alloc; if a stack size is given, weft::option_error if that is too small, and
+/// std::system_error if there is no memory for it; never what the body throws. That counts as if a task
+/// forked here had thrown it; moreover the other waits of the run end by weft::cancelled, since what they
+/// wait for may never come.
 ///
 /// *Suspends*: no. *Cost*: about a microsecond. *Thread safety*: each task its own.
 ///
@@ -29,7 +40,7 @@ namespace weft::inline WEFT_ABI {
 /// *Source*: the threads of KAAPI (PASCO'07, section 3), which are not joined either.
 template <class F>
   requires std::invocable<std::decay_t<F>&>
-void spawn(task_options options, F&& body) {
+void spawn(const spawn_options& options, F&& body) {
 #if WEFT_RACES
   sched::races::event_happened();  // what was done before is seen by the body
 #endif
@@ -50,22 +61,18 @@ void spawn(task_options options, F&& body) {
   };
   using callable = decltype(call);
   using closure = flow::task<callable, void, true, std::index_sequence<>>;
-  sched::spawn_call spawned(s);
+  const sched::task_options shown{.name = options.name, .priority = options.priority};
+  sched::spawn_call spawned(s, options.stack_size);
   auto& made = *::new (spawned.memory().allocate(sizeof(closure), alignof(closure)))
-                   closure(std::move(call), flow::result<void>(), &options);
-  try {
-    spawned.start(made);
-  } catch (...) {
-    made.what->drop(made);
-    throw;
-  }
+                   closure(std::move(call), flow::result<void>(), &shown);
+  spawned.start(made);
 }
 
 /// The same with default options.
 template <class F>
-  requires(std::invocable<std::decay_t<F>&> && !std::is_same_v<std::remove_cvref_t<F>, task_options>)
+  requires(std::invocable<std::decay_t<F>&> && !std::is_same_v<std::remove_cvref_t<F>, spawn_options>)
 void spawn(F&& body) {
-  spawn(task_options{.name = "thread"}, std::forward<F>(body));
+  spawn(spawn_options{}, std::forward<F>(body));
 }
 
 }  // namespace weft::inline WEFT_ABI

@@ -50,6 +50,7 @@ WEFT_FUNCTION bool helper_team::add_helper() noexcept {
     return false;
   }
   s->victim = nullptr;
+  s->priority = founder_.priority;
   s->at_end = &leave_;
   s->end_of = this;
   members_.fetch_add(1, base::memory_order_relaxed);  // the caller is counted, so it is not zero

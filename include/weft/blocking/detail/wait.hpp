@@ -15,7 +15,7 @@ WEFT_FUNCTION signal_wait::signal_wait(abandonable& a, const char* how, const wa
   a.home = nullptr;
   if (is_outside(s)) return;
   check_nothing_held(s, &current_task_name, how);
-  meanwhile_ = &s.executor->home().contexts.take();
+  meanwhile_ = &s.executor->take_context();
   a.waiter = &s;
   a.home = &s.executor->home();
   if (limits_.expiry != nullptr) a.home->add_timer(*limits_.expiry);
@@ -25,7 +25,7 @@ WEFT_FUNCTION signal_wait::signal_wait(abandonable& a, const char* how, const wa
 
 WEFT_FUNCTION signal_wait::~signal_wait() {
   if (run_ == nullptr) return;
-  if (meanwhile_ != nullptr) current().executor->home().contexts.put(*meanwhile_);
+  if (meanwhile_ != nullptr) current().executor->put_context(*meanwhile_);
   if (limits_.expiry != nullptr) signal_.home->timers.remove(*limits_.expiry);
   if (limits_.stop) run_->waits.remove(signal_);
 }

@@ -39,6 +39,7 @@ class description_sink {
 inline bool waits_for(const strand_view& a, const strand_view& b) noexcept {
   using is = strand_view::state;
   if (a.is != is::waiting || a.ended || a.external || b.is == is::gone || b.is == is::unseen) return false;
+  if (a.holder != nullptr) return b.who == a.holder;
   if (a.awaits.happens != nullptr)
     return b.run != nullptr && &b.run->finished == a.awaits.happens && b.victim == nullptr;
   if (a.awaits.large != nullptr)  // for a task of it, or one that was stolen before it was a graph
@@ -121,9 +122,10 @@ class describer {
     names(v);
     if (v.is == is::waiting) {
       out_ << " waits for ";
-      if (v.waits_in_words != nullptr)
+      if (v.waits_in_words != nullptr) {
         out_ << v.waits_in_words;
-      else if (v.awaits.happens != nullptr)
+        if (v.holder != nullptr) executors(v);
+      } else if (v.awaits.happens != nullptr)
         awaited_run(v);
       else if (v.awaits.large != nullptr)
         awaited_graph(v);
@@ -200,14 +202,19 @@ class describer {
     } while (at != on);
     out_ << "  cycle: ";
     do {
-      strand_name(all[all[at].parent]);
+      on_cycle(all[all[at].parent]);
       out_ << " waits for ";
-      strand_name(all[at]);
+      on_cycle(all[at]);
       at = all[at].parent;
       out_ << (at != on ? ", " : "\n");
     } while (at != on);
   }
 
+  /// A strand, and the task in which it waits.
+  void on_cycle(const strand_view& v) {
+    strand_name(v);
+    if (v.depth != 0) out_ << " in '" << v.in[innermost(v)].text << "'";
+  }
   void strand_name(const strand_view& v) {
     out_ << "strand " << v.number + 1;
     if (v.home != here_) out_ << " of runtime " << number_of(*v.home);

@@ -41,6 +41,7 @@ struct strand_view {
   const graph* source_graph = nullptr;
   const run_state* run = nullptr;
   wait_reason awaits;
+  const strand* holder = nullptr;        ///< whose body has what it waits for
   const char* waits_in_words = nullptr;  ///< what signal it waits for; null: the end of a run
   std::uint32_t waits = 0;
   std::size_t unended = 0;    ///< tasks of the graph for which it waits
@@ -86,6 +87,8 @@ inline void look_at_waiting(strand_view& v, unsigned rounds) noexcept {
   } else if (v.awaits.happens != nullptr) {
     v.waits_in_words = v.awaits.happens->what;
     v.ended = v.awaits.happens->is_on();
+    // Relaxed: a cycle counts only if all of it stands still.
+    if (const auto* holder = v.awaits.happens->holder) v.holder = holder->load(base::memory_order_relaxed);
     if (s.inline_name != nullptr) v.add(s.inline_name);
   } else if (base::lock_within(v.awaits.large->mutex, rounds)) {
     v.unended = v.awaits.large->unended();

@@ -15,8 +15,9 @@ namespace weft::inline WEFT_ABI::sched {
 /// A stack with a suspended flow on it: a waiting body, or a scheduler loop that nobody needs at the moment.
 struct context_slot {
   std::optional<context::fiber> fiber;
-  std::uintptr_t inline_limit = 0;  ///< below this stack address fork defers
-  context_slot* next = nullptr;     ///< in the pool
+  std::uintptr_t inline_limit = 0;                 ///< below this stack address fork defers
+  context_slot* next = nullptr;                    ///< in the pool
+  context::stack_source* of_other_size = nullptr;  ///< whose stack it has; null: one of the usual size
 };
 
 /// All contexts of an engine; each new one enters the given loop.
@@ -31,25 +32,27 @@ class context_pool {
   /// *Requires*: every context came back.
   ~context_pool() {
     while (context_slot* c = pop()) destroy(c);
+    while (other_sizes_ != nullptr) delete std::exchange(other_sizes_, other_sizes_->next);
   }
 
   /// *Returns*: a context that continues its scheduler loop when switched to. *Throws*: std::bad_alloc,
   /// std::system_error when memory or mappings are exhausted.
   context_slot& take() {
     if (context_slot* c = pop()) return *c;
-    auto fresh = std::make_unique<context_slot>();
-    context::stack memory = stacks_.acquire();
-    // Half of the stack is for the task that runs deepest; nesting by fork uses the other half.
-    fresh->inline_limit = reinterpret_cast<std::uintptr_t>(memory.lowest()) + memory.size() / 2;
-    fresh->fiber.emplace(std::move(memory), loop_, nullptr);
-    made_.fetch_add(1, base::memory_order_relaxed);  // a statistic
-    return *fresh.release();
+    return make(stacks_);
+  }
+  /// The same with a stack of this size. *Throws*: weft::option_error if it is too small; as take.
+  context_slot& take(std::size_t stack_size) {
+    context::stack_source& from = source_of(stack_size);
+    context_slot& c = make(from);
+    c.of_other_size = &from;
+    return c;
   }
   /// Gives back a context that stands in its scheduler loop; beyond `keep` idle ones it is unmapped.
   void put(context_slot& c) noexcept {
     {
       const std::lock_guard hold(mutex_);
-      if (idle_ < keep) {
+      if (idle_ < keep && c.of_other_size == nullptr) {
         ++idle_;
         c.next = free_;
         free_ = &c;
@@ -66,6 +69,27 @@ class context_pool {
  private:
   static constexpr std::size_t keep = 64;
 
+  struct size {
+    context::stack_source source;
+    size* next;
+  };
+
+  context_slot& make(context::stack_source& from) {
+    auto fresh = std::make_unique<context_slot>();
+    context::stack memory = from.acquire();
+    // Half of the stack is for the task that runs deepest; nesting by fork uses the other half.
+    fresh->inline_limit = reinterpret_cast<std::uintptr_t>(memory.lowest()) + memory.size() / 2;
+    fresh->fiber.emplace(std::move(memory), loop_, nullptr);
+    made_.fetch_add(1, base::memory_order_relaxed);  // a statistic
+    return *fresh.release();
+  }
+  context::stack_source& source_of(std::size_t stack_size) {
+    const std::lock_guard hold(sizes_mutex_);
+    for (size* s = other_sizes_; s != nullptr; s = s->next)
+      if (s->source.stack_bytes() == stack_size) return s->source;
+    other_sizes_ = new size{context::stack_source(stack_size), other_sizes_};
+    return other_sizes_->source;
+  }
   context_slot* pop() noexcept {
     const std::lock_guard hold(mutex_);
     context_slot* c = free_;
@@ -76,7 +100,7 @@ class context_pool {
     return c;
   }
   void destroy(context_slot* c) noexcept {
-    stacks_.release(c->fiber->release_stack());
+    (c->of_other_size != nullptr ? *c->of_other_size : stacks_).release(c->fiber->release_stack());
     delete c;
   }
 
@@ -85,6 +109,8 @@ class context_pool {
   std::size_t idle_ = 0;
   base::atomic<std::size_t> made_{0};
   context::stack_source stacks_;
+  base::mutex sizes_mutex_;
+  size* other_sizes_ = nullptr;
   entry loop_;
 };
 

@@ -5,6 +5,8 @@
 #include <weft/context/overflow.hpp>
 #include <weft/options.hpp>
 #include <weft/sched/detail/context_pool.hpp>
+#include <weft/sched/detail/ready_strands.hpp>
+#include <weft/sched/detail/spare_threads.hpp>
 #include <weft/sched/detail/worker.hpp>
 #include <weft/sched/timers.hpp>
 
@@ -12,6 +14,32 @@
 #include <vector>
 
 namespace weft::inline WEFT_ABI::sched {
+
+/// Memory for the exceptions of strands that have no other left.
+/// *Thread safety*: any thread, any member.
+class last_memory_pool {
+ public:
+  /// *Returns*: room for a frame and a closure; null if all of it is lent.
+  std::byte* take() noexcept {
+    const std::lock_guard hold(mutex_);
+    for (part& p : parts_)
+      if (!std::exchange(p.lent, true)) return p.room;
+    return nullptr;
+  }
+  void put(std::byte& room) noexcept {
+    const std::lock_guard hold(mutex_);
+    for (part& p : parts_)
+      if (p.room == &room) p.lent = false;
+  }
+
+ private:
+  struct part {
+    alignas(frame) std::byte room[sizeof(frame) + sizeof(closure)];
+    bool lent = false;
+  };
+  base::spin_lock mutex_;
+  part parts_[16];
+};
 
 /// The scheduler of one runtime. Knows nothing of types, results or data beyond access tables.
 /// *Thread safety*: any thread, any member but constructor and destructor.
@@ -56,12 +84,21 @@ class engine {
 
   /// *Throws*: std::bad_alloc.
   strand& take_strand() {
+    strand& s = take_bare_strand();
+    try {
+      s.closures.prepare();
+    } catch (...) {
+      put_strand(s);
+      throw;
+    }
+    return s;
+  }
+  /// The same, without memory for closures yet.
+  strand& take_bare_strand() {
     if (strand* s = idle.pop_front()) return *s;
-    auto fresh = std::make_unique<strand>();
-    fresh->closures.prepare();
     const std::lock_guard hold(registry_mutex_);
-    registry_.push_back(std::move(fresh));
-    return *registry_.back();
+    if (made_ % strands_at_once == 0) registry_.push_back(std::make_unique<strand[]>(strands_at_once));
+    return registry_.back()[made_++ % strands_at_once];
   }
   void put_strand(strand& s) noexcept { idle.push_back(s); }
 
@@ -88,7 +125,7 @@ class engine {
   bool each_strand(unsigned rounds, See see) {
     if (!base::lock_within(registry_mutex_, rounds)) return false;
     const std::lock_guard hold(registry_mutex_, std::adopt_lock);
-    for (std::size_t i = 0; i < registry_.size(); ++i) see(*registry_[i], i);
+    for (std::size_t i = 0; i < made_; ++i) see(registry_[i / strands_at_once][i % strands_at_once], i);
     return true;
   }
 
@@ -108,22 +145,26 @@ class engine {
     run.stopped.store(true, base::memory_order_seq_cst);
     run.waits.close();
     const std::lock_guard hold(registry_mutex_);
-    for (auto& s : registry_)
-      if (s->run.load(base::memory_order_seq_cst) == &run)
-        s->attention.fetch_or(stop_asked, base::memory_order_seq_cst);
+    for (std::size_t i = 0; i < made_; ++i)
+      if (strand& s = registry_[i / strands_at_once][i % strands_at_once];
+          s.run.load(base::memory_order_seq_cst) == &run)
+        s.attention.fetch_or(stop_asked, base::memory_order_seq_cst);
   }
 
   const runtime_options options;
   const unsigned wanted_surplus;
   context_pool contexts;
-  strand_list submitted;
+  ready_strands submitted;
   strand_list idle;
   timer_queue timers;
+  spare_threads spares;
+  last_memory_pool last_memory;
   base::event_count bell;
   base::atomic<bool> closing{false};
   alignas(64) base::atomic<unsigned> searching{
       0};                                    ///< workers awake without work; they make further wakes needless
   base::atomic<unsigned> timed_sleepers{0};  ///< workers that left tiny tasks alone and look again soon
+  base::atomic<bool> kept_told{false};       ///< a sleeper was told of a kept strand and is on its way
   base::atomic<unsigned> wakes_in_vain{0};   ///< wakes in a row that found nothing
   base::atomic<unsigned> visitors{0};        ///< workers of other engines that hand a caller back
   std::vector<std::unique_ptr<worker>> workers;
@@ -141,7 +182,9 @@ class engine {
   std::vector<std::unique_ptr<graph>> graphs_;
   std::vector<graph*> idle_graphs_;
   base::mutex registry_mutex_;
-  std::vector<std::unique_ptr<strand>> registry_;
+  static constexpr std::size_t strands_at_once = 16;
+  std::vector<std::unique_ptr<strand[]>> registry_;
+  std::size_t made_ = 0;
 };
 
 }  // namespace weft::inline WEFT_ABI::sched

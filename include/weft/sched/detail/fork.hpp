@@ -44,11 +44,19 @@ WEFT_NOINLINE WEFT_FUNCTION void defer(strand& s, closure& c) noexcept {
   }
 }
 
+/// Memory for a frame and a closure, until the strand ends (wait.hpp). *Returns*: maybe null.
+std::byte* borrow_last_memory(strand& s) noexcept;
+
 WEFT_COLD WEFT_FUNCTION void raise(strand& s, std::exception_ptr e) noexcept {
   static constexpr descriptor nothing{};
   if (failing(s)) return;  // an earlier exception is already there
-  const auto allocate = [&s](std::size_t size) {
-    void* const place = s.closures.allocate_last_resort(size);
+  std::byte* lent = nullptr;
+  const auto allocate = [&s, &lent](std::size_t size) {
+    void* place = s.closures.allocate_last_resort(size);
+    if (place == nullptr) {
+      if (lent == nullptr) lent = borrow_last_memory(s);
+      if (lent != nullptr) place = std::exchange(lent, lent + size);
+    }
     if (place == nullptr) base::fail("no memory left to keep an exception in");
     return place;
   };

@@ -24,6 +24,7 @@ WEFT_FUNCTION run_call::~run_call() { give_back_(); }
 WEFT_FUNCTION void run_call::execute(closure& root, const std::stop_token& stop) {
   strand& s = *std::exchange(strand_, nullptr);
   s.victim = nullptr;
+  s.priority = 0;
   s.at_end = &end_;
   s.root.current.store(&root, base::memory_order_relaxed);  // published by submit
   engine::join_run(s, run_);

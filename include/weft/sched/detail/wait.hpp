@@ -11,8 +11,9 @@ namespace weft::inline WEFT_ABI::sched {
 using counter = observe::worker_counters;
 
 /// Leaves the current stack for `to`, where `first` is done before anything else.
-/// On return the calling flow is executed again, possibly by another worker.
-inline void worker::switch_to(context_slot& to, switch_action first) noexcept {
+/// On return the calling flow is executed again, possibly by another worker. Always inline, as the switch of
+/// a fiber is: a return right after the jump would be mispredicted.
+WEFT_ALWAYS_INLINE void worker::switch_to(context_slot& to, switch_action first) noexcept {
   context_slot& from = *active_;
   switch_action_ = first;
   active_ = &to;
@@ -26,12 +27,51 @@ inline void worker::switch_to(context_slot& to, switch_action first) noexcept {
 /// Runs on the stack just switched to, while the one left behind is really left.
 inline void worker::run_switch_action() noexcept {
   const switch_action e = std::exchange(switch_action_, {});
-  if (e.retired != nullptr && e.retired != &native_) home_->contexts.put(*e.retired);
-  if (e.waits != nullptr && !put_aside(*e.waits, e.what)) next_ = e.waits;
+  if (e.retired != nullptr && e.retired != &native_) put_context(*e.retired);
+  if (e.waits != nullptr && !put_aside(*e.waits, e.what)) {
+    if (e.next == nullptr)
+      adopt(*(next_ = e.waits));
+    else
+      home_->submit(*e.waits);
+  }
+  if (e.next != nullptr) adopt(*e.next);
+}
+
+inline context_slot& worker::take_context() {
+  if (context_slot* const c = std::exchange(spare_context_, nullptr)) [[likely]]
+    return *c;
+  return home_->contexts.take();
+}
+inline void worker::put_context(context_slot& c) noexcept {
+  if (spare_context_ == nullptr && c.of_other_size == nullptr)
+    spare_context_ = &c;
+  else
+    home_->contexts.put(c);
+}
+
+inline void worker::keep(strand& s) noexcept {
+  engine& e = *home_;
+  // Relaxed: what others see of it only tells them that the strand is another one.
+  kept_number_.store(kept_number_.load(base::memory_order_relaxed) + 1, base::memory_order_relaxed);
+  // Release hands the strand over; as a full fence, it comes before the look at sleepers.
+  if (strand* const before = kept_.exchange(&s, base::memory_order_seq_cst)) return e.submit(*before);
+  // Relaxed: who searches, sleeps for a moment, or was told, looks again behind a full fence before it
+  // sleeps.
+  if (e.bell.any_waiting() && e.searching.load(base::memory_order_relaxed) == 0 &&
+      e.timed_sleepers.load(base::memory_order_relaxed) == 0 &&
+      !e.kept_told.load(base::memory_order_relaxed)) {
+    e.kept_told.store(true, base::memory_order_relaxed);  // ordered by the release in notify_one
+    e.bell.notify_one();
+  }
+}
+/// *Returns*: the strand that the worker has kept, if there is one, not adopted.
+inline strand* worker::take_kept() noexcept {
+  if (kept_.load(base::memory_order_relaxed) == nullptr) return nullptr;  // its own store, or taken
+  return kept_.exchange(nullptr, base::memory_order_acquire);  // pairs with keep: others may have had it
 }
 
 /// Publishes the strand as waiting: thieves may enter it, and whoever ends what it waits for continues it.
-/// *Returns*: false if that has happened already; then the strand is this worker's as before.
+/// *Returns*: false if that has happened already; then the strand is the caller's, to be adopted.
 inline bool worker::put_aside(strand& s, const wait_reason& what) noexcept {
   using namespace base;
   counters_.add(counter::deferred, std::exchange(s.deferred, 0));
@@ -39,11 +79,13 @@ inline bool worker::put_aside(strand& s, const wait_reason& what) noexcept {
   set_current(idle_);
   s.mutex.lock();
   s.status.store(strand_status::waiting, memory_order_relaxed);  // ordered by the lock
-  s.waiting_at = this;
+  // Where nothing is pending, thieves need not find it.
+  const bool listed = s.root.child.load(memory_order_relaxed) != nullptr;  // its own store
+  s.waiting_at = listed ? this : nullptr;
   s.awaits = what;
   ++s.waits;
   s.mutex.unlock();
-  waiting_.push_back(s);
+  if (listed) waiting_.push_back(s);
   // From success on the strand belongs to whoever ends the closure or sets the signal: release hands
   // everything over; acquire takes the results if it has ended.
   bool waits;
@@ -60,8 +102,7 @@ inline bool worker::put_aside(strand& s, const wait_reason& what) noexcept {
     waits = what.happens->state.compare_exchange_strong(expected, signal::awaited, memory_order_acq_rel);
   }
   if (waits) return true;
-  waiting_.remove(s);
-  adopt(s);
+  if (listed) waiting_.remove(s);
   return false;
 }
 
@@ -81,11 +122,13 @@ inline bool worker::await(strand& s, const wait_reason& what, bool as_data) {
   if (as_data) {
     s.suspended = nullptr;
     count(counter::parkings);
-    return !put_aside(s, what);
+    if (put_aside(s, what)) return false;
+    adopt(s);
+    return true;
   }
   context_slot* fresh = nullptr;
   try {
-    fresh = &home_->contexts.take();
+    fresh = &take_context();
   } catch (...) {
     wait_in_place(s, what);
     return true;
@@ -100,11 +143,31 @@ inline void worker::await_signal(strand& s, signal& g, context_slot& meanwhile) 
   count(counter::suspensions);
   s.suspended = active_;
   context::races::hide_accesses();  // as in all that wait
-  switch_to(meanwhile, {.waits = &s, .what = {.happens = &g}});
+  // A body that can go on is changed to at once, without a scheduler loop between.
+  context_slot* to = &meanwhile;
+  strand* const next = kept_in_a_row_ < granularity::most_kept ? take_kept() : nullptr;
+  if (next != nullptr) {
+    ++kept_in_a_row_;
+    if (next->suspended != nullptr) {
+      to = std::exchange(next->suspended, nullptr);
+      put_context(meanwhile);
+    } else {
+      next_ = next;
+    }
+  }
+  switch_to(*to, {.waits = &s, .what = {.happens = &g}, .next = next});
   context::races::show_accesses();
 }
 
 WEFT_FUNCTION void raise_signal(signal& g) noexcept {
+  const strand& s = current();
+  if (worker* const w = s.executor; !is_outside(s) && g.home == &w->home()) {  // which does not close
+    if (strand* const waiter = g.set()) {
+      worker::take_from_waiting(*waiter);
+      w->keep(*waiter);
+    }
+    return;
+  }
   // The waiter's engine must not close while the strand is handed back to it.
   engine* const e = g.home;
   if (e != nullptr) e->visitors.fetch_add(1, base::memory_order_relaxed);  // before set, which releases
@@ -144,6 +207,11 @@ WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
   s.last_offer = now;
   s.executor->count(counter::wakes);
   e.bell.notify_one();
+}
+
+WEFT_COLD inline std::byte* borrow_last_memory(strand& s) noexcept {
+  if (s.last_memory == nullptr) s.last_memory = s.executor->home().last_memory.take();
+  return s.last_memory;
 }
 
 WEFT_FUNCTION void count_inlined(strand& s) noexcept { s.executor->count(counter::inlined); }

@@ -20,7 +20,10 @@ class steal_entry;
 ///  1. `running` is written by the worker; thieves read it, then check strand::status under strand::mutex.
 ///     `asleep` is written by the worker, for reports.
 ///  2. `waiting` is locked by its own lock, which is taken before a strand's lock, never after.
-///  3. Everything else belongs to the worker's thread; counters may be read by anybody.
+///  3. `kept` is set by the worker and emptied by whoever executes the strand; `kept_number` is written by
+///  the
+///     worker.
+///  4. Everything else belongs to the worker's thread; counters may be read by anybody.
 class worker {
  public:
   worker(engine& home, unsigned index) : home_(&home), random_(index * 0x9E3779B97F4A7C15ull + 1) {
@@ -57,7 +60,16 @@ class worker {
   static void loop_on_context(void*) noexcept;
   /// Takes a strand that waited, and whose awaited closure has ended, out of its list; it is the caller's
   /// then.
-  static void take_from_waiting(strand& s) noexcept { s.waiting_at->waiting_.remove(s); }
+  static void take_from_waiting(strand& s) noexcept {
+    if (s.waiting_at != nullptr) s.waiting_at->waiting_.remove(s);
+  }
+  /// Executes a strand that goes on before anything else, when the running body ends or waits. If that takes
+  /// long, another worker executes it. *Requires*: called by this worker's thread.
+  void keep(strand& s) noexcept;
+  /// A context as from the pool, from the thread's own reserve if possible; and back. *Requires*: called by
+  /// this worker's thread. *Throws*: as context_pool::take.
+  context_slot& take_context();
+  void put_context(context_slot& c) noexcept;
   static strand* finish_noted(strand& victim, closure& c) noexcept;
 
   /// Waits in the strand that it executes: with its stack, or `as_data`, where no body is on that. *Returns*:
@@ -73,12 +85,14 @@ class worker {
     context_slot* retired = nullptr;  ///< a stack nobody needs now
     strand* waits = nullptr;          ///< a strand whose body waits on the stack just left,
     wait_reason what{};               ///< for this
+    strand* next = nullptr;           ///< a strand to go on with
   };
 
   void main(context_slot* first);
   void run_switch_action() noexcept;
   void switch_to(context_slot& to, switch_action first) noexcept;
   void execute(strand& s);
+  void leave_stack() noexcept;
   void begin(strand& s) noexcept;
   strand* end(strand& s) noexcept;
   strand* end_stolen(strand& s) noexcept;
@@ -92,6 +106,8 @@ class worker {
   bool promote(strand& s, frame& f) noexcept;
 
   strand* find_work();
+  strand* take_kept() noexcept;
+  strand* take_kept_of_others() noexcept;
   strand* look_around();
   strand* sleep();
   strand* steal();
@@ -117,6 +133,14 @@ class worker {
   switch_action switch_action_;
   strand* next_ = nullptr;   ///< to be executed next
   strand* spare_ = nullptr;  ///< kept for the next steal
+  context_slot* spare_context_ = nullptr;
+  unsigned kept_in_a_row_ = 0;  ///< executed since others were looked for
+  struct {
+    const worker* of = nullptr;
+    std::uint32_t number = 0;
+    base::clock::time_point since{};
+  } seen_;                            ///< a strand kept by another worker
+  std::uint32_t kept_by_others_ = 0;  ///< how many there were at the last look, in all
   pending_rights rights_;
   std::uint64_t random_;
   unsigned steal_backoff_ = 0;  ///< how many tasks in a row were too short to be stolen
@@ -129,6 +153,8 @@ class worker {
 
   alignas(64) base::atomic<strand*> running_{nullptr};
   base::atomic<bool> asleep_{false};
+  base::atomic<strand*> kept_{nullptr};         ///< ready to go on
+  base::atomic<std::uint32_t> kept_number_{0};  ///< of the last one
   strand_list waiting_;
 };
 

@@ -32,6 +32,7 @@ inline void worker::main(context_slot* first) {
   active_ = &native_;
   switch_to(*first, {});
   native_.fiber.reset();
+  if (spare_context_ != nullptr) home_->contexts.put(*spare_context_);
   context::races::show_accesses();
 }
 
@@ -45,11 +46,26 @@ inline void worker::loop_on_context(void*) noexcept {
     worker& w = *current().executor;  // asked anew: the context may have moved to another worker
     strand* s = std::exchange(w.next_, nullptr);
     if (s == nullptr) s = w.find_work();
-    if (s != nullptr)
-      w.execute(*s);
-    else
+    if (s == nullptr) {
       w.switch_to(w.native_, {.retired = w.active_});
+      continue;
+    }
+    w.execute(*s);
+    worker& now = *current().executor;
+    if (now.active_->of_other_size != nullptr) [[unlikely]]
+      now.leave_stack();
   }
+}
+
+/// Goes on on a stack of the usual size, from one that was made for a body that has left it.
+WEFT_COLD inline void worker::leave_stack() noexcept {
+  context_slot* fresh = nullptr;
+  try {
+    fresh = &take_context();
+  } catch (...) {  // no memory: it has to do
+    return;
+  }
+  switch_to(*fresh, {.retired = active_});
 }
 
 inline void set_inline_limit(strand& s) noexcept {
@@ -63,6 +79,7 @@ inline void set_inline_limit(strand& s) noexcept {
 inline void worker::execute(strand& s) {
   if (s.suspended != nullptr) {  // continue its body on its own stack and leave this one
     context_slot& stack = *std::exchange(s.suspended, nullptr);
+    if (!s.started) next_ = &s;  // there stands a loop, on a stack made for this body
     switch_to(stack, {.retired = active_});
     return;
   }
@@ -104,7 +121,6 @@ inline void worker::begin(strand& s) noexcept {
   s.started = false;
   s.left.begin_body();
   s.inline_name = nullptr;
-  s.suspended = nullptr;
 }
 
 /// Ends a strand whose frames are drained. *Returns*: the strand to be continued next, if any.
@@ -123,6 +139,8 @@ inline strand* worker::end(strand& s) noexcept {
   s.mutex.unlock();
   // Its own closure stood there, whose name others may read while the strand is in use.
   if (s.victim == nullptr) s.closures.release_to(arena_mark{});
+  if (s.last_memory != nullptr) [[unlikely]]
+    home_->last_memory.put(*std::exchange(s.last_memory, nullptr));
   if (woken != nullptr) adopt(*woken);
   strand* const continued = s.source_graph != nullptr ? woken
                             : s.victim != nullptr     ? end_stolen(s)
@@ -174,7 +192,18 @@ inline strand* worker::set_and_adopt(signal* g) noexcept {
 /// *Returns*: a strand to execute, or null when the engine closes.
 inline strand* worker::find_work() {
   engine& e = *home_;
-  strand* found = nullptr;
+  strand* found = take_kept();
+  if (found != nullptr && ++kept_in_a_row_ > granularity::most_kept) {
+    kept_in_a_row_ = 0;
+    const auto due = e.timers.earliest();
+    // Those who came before have their turn.
+    if (!e.submitted.empty() || (due != timer_queue::never && due <= base::clock::now()))
+      e.submit(*std::exchange(found, nullptr));
+  }
+  if (found != nullptr) {
+    adopt(*found);
+    return found;
+  }
   e.searching.fetch_add(1, base::memory_order_relaxed);                      // a hint, see offer
   while (found == nullptr && !e.closing.load(base::memory_order_acquire)) {  // pairs with close
     const auto start = base::clock::now();
@@ -204,15 +233,59 @@ inline strand* worker::find_work() {
 /// Submitted strands first (what has begun elsewhere goes on), then other workers' strands.
 inline strand* worker::look_around() {
   engine& e = *home_;
-  if (e.timers.earliest() != timer_queue::never && e.timers.earliest() <= base::clock::now()) [[unlikely]]
+  if (e.timers.earliest() != timer_queue::never && e.timers.earliest() <= base::clock::now()) [[unlikely]] {
     e.timers.call_due();
+    if (strand* const s = take_kept()) {  // which that has made ready
+      adopt(*s);
+      return s;
+    }
+  }
   if (strand* s = e.submitted.pop_front()) {
     if (s->status.load(base::memory_order_relaxed) == strand_status::idle)
       begin(*s);  // ordered by the list's lock
     adopt(*s);
     return s;
   }
-  return steal();
+  if (strand* const s = steal()) return s;
+  return take_kept_of_others();
+}
+
+/// Takes a strand that another worker has kept and not come to for a while. Watches one at a time, and
+/// another one, chosen at random, when that has gone.
+inline strand* worker::take_kept_of_others() noexcept {
+  using namespace granularity;
+  auto& all = home_->workers;
+  const std::size_t n = all.size(), start = next_random() % n;
+  const bool watched = seen_.of != nullptr;
+  bool some = false, stays = false;
+  std::uint32_t kept = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    worker& w = *all[(start + i) % n];
+    if (&w == this) continue;
+    // Relaxed, both: first looks; the exchange decides.
+    const std::uint32_t number = w.kept_number_.load(base::memory_order_relaxed);
+    kept += number;
+    if (w.kept_.load(base::memory_order_relaxed) == nullptr) continue;
+    some = true;
+    if (seen_.of == &w && seen_.number == number) {
+      stays = true;
+      if (base::clock::now() - seen_.since < kept_for_itself) continue;
+      if (strand* const s = w.kept_.exchange(nullptr, base::memory_order_acquire)) {  // pairs with keep
+        seen_.of = nullptr;
+        adopt(*s);
+        return s;
+      }
+    } else if (!watched && seen_.of == nullptr) {
+      seen_ = {&w, number, base::clock::now()};
+      stays = true;
+    }
+  }
+  if (!stays) seen_.of = nullptr;
+  // While others go from one to the next, somebody looks at them from time to time.
+  const bool moves = std::exchange(kept_by_others_, kept) != kept;
+  if (thorough_ && (some || moves))
+    look_again_at(deadline::clock::now() + (moves ? kept_too_long : kept_and_left));
+  return nullptr;
 }
 
 /// Sleeps until something may have happened. *Returns*: what it found when it looked for the last time.
@@ -220,6 +293,7 @@ inline strand* worker::sleep() {
   engine& e = *home_;
   e.searching.fetch_sub(1, base::memory_order_relaxed);  // ordered by the heavy fence in prepare
   const std::uint32_t key = e.bell.prepare();
+  e.kept_told.exchange(false, base::memory_order_seq_cst);  // before the look: pairs with keep
   announce_hunger();
   thorough_ = true;
   look_again_ = deadline::clock::time_point::max();
@@ -241,6 +315,7 @@ inline strand* worker::sleep() {
     e.bell.wait(key);
   }
   asleep_.store(false, base::memory_order_relaxed);
+  e.kept_told.store(false, base::memory_order_relaxed);  // this worker may find something else
   e.searching.fetch_add(1, base::memory_order_relaxed);  // a hint, see offer
   return found;
 }

@@ -13,7 +13,11 @@ struct deadline {
   base::clock::time_point at = base::clock::time_point::max();
 
   bool exists() const noexcept { return at != base::clock::time_point::max(); }
+  bool is_at_once() const noexcept { return at == base::clock::time_point::min(); }
 };
+
+/// For those who do not wait at all.
+inline constexpr deadline at_once{base::clock::time_point::min()};
 
 /// The time after which so much has passed; none if that is more than the clock can say.
 template <class Rep, class Period>

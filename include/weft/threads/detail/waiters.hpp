@@ -17,17 +17,23 @@ enum class wait_state : std::uint8_t { not_begun, waiting, granted, timed_out, s
 
 class waiter_list;
 
-/// A body, or a kernel thread outside tasks, that waits.
+/// A place in a list of those who wait.
 ///
-/// Who may touch it when:
-///  1. The members of `timer` and `abandonable` as these say.
-///  2. The rest belongs to the lock of the list, until the state is none of the first two; then to whoever
-///  waits. Who grants it reads `behind` before it sets the signal.
-struct waiter : sched::abandonable, sched::timer {
-  waiter_list* where = nullptr;
-  waiter* behind = nullptr;  ///< in the list, or in a chain of those who are to be told
-  waiter* before = nullptr;
+/// Who may touch it when: the lock of the list, until the state is none of `not_begun` and `waiting`; then
+/// whoever waits. Who grants it reads `behind` and `wakes` before it sets the signal.
+struct wait_entry {
+  wait_entry* behind = nullptr;  ///< in the list, or in a chain of those who are to be told
+  wait_entry* before = nullptr;
+  sched::signal* wakes = nullptr;  ///< of the one who waits
   wait_state is = wait_state::not_begun;
+};
+
+/// A body, or a kernel thread outside tasks, that waits at one list. Who may touch it when: the members of
+/// its bases as these say; `where` is constant when others know of it.
+struct waiter : wait_entry, sched::abandonable, sched::timer {
+  waiter_list* where = nullptr;
+
+  waiter() noexcept { wakes = this; }
 };
 
 /// Those who wait at an object, and the lock of that object.
@@ -35,7 +41,7 @@ class waiter_list {
  public:
   /// `after_leaving`: called under the lock when one has left early: *returns* the chain of those who are
   /// granted thereby.
-  explicit constexpr waiter_list(waiter* (*after_leaving)(waiter_list&) noexcept = nullptr) noexcept
+  explicit constexpr waiter_list(wait_entry* (*after_leaving)(waiter_list&) noexcept = nullptr) noexcept
       : after_leaving_(after_leaving) {}
   waiter_list(const waiter_list&) = delete;
   waiter_list& operator=(const waiter_list&) = delete;
@@ -44,8 +50,8 @@ class waiter_list {
 
   // The lock is held in the next four.
   bool empty() const noexcept { return first_ == nullptr; }
-  waiter* first() const noexcept { return first_; }
-  void append(waiter& w) noexcept {
+  wait_entry* first() const noexcept { return first_; }
+  void append(wait_entry& w) noexcept {
     w.is = wait_state::waiting;
     w.behind = nullptr;
     w.before = last_;
@@ -53,27 +59,32 @@ class waiter_list {
     last_ = &w;
   }
   /// Takes one out, and puts it before a chain of those who are to be told. *Returns*: the chain.
-  waiter* grant(waiter& w, waiter* chain = nullptr) noexcept {
+  wait_entry* grant(wait_entry& w, wait_entry* chain = nullptr) noexcept {
     remove_(w);
     w.is = wait_state::granted;
     w.behind = chain;
     return &w;
   }
+  /// Takes one out who does not wait here any more.
+  void withdraw(wait_entry& w) noexcept {
+    remove_(w);
+    w.is = wait_state::not_begun;
+  }
   /// Takes all out. *Returns*: the chain.
-  waiter* grant_all() noexcept {
-    waiter* const chain = first_;
-    for (waiter* w = chain; w != nullptr; w = w->behind) w->is = wait_state::granted;
+  wait_entry* grant_all() noexcept {
+    wait_entry* const chain = first_;
+    for (wait_entry* w = chain; w != nullptr; w = w->behind) w->is = wait_state::granted;
     first_ = last_ = nullptr;
     return chain;
   }
 
   /// Continues those of a chain. *Requires*: the lock is not held.
-  static void tell(waiter* chain) noexcept {
-    while (chain != nullptr) sched::raise_signal(*std::exchange(chain, chain->behind));
+  static void tell(wait_entry* chain) noexcept {
+    while (chain != nullptr) sched::raise_signal(*std::exchange(chain, chain->behind)->wakes);
   }
   /// Ends a wait for the time, or for the stop of the run, unless it has ended. *Requires*: as tell.
   void end_early(waiter& w, wait_state how) noexcept {
-    waiter* others = nullptr;
+    wait_entry* others = nullptr;
     bool left = false;
     {
       const std::lock_guard hold(mutex);
@@ -87,14 +98,14 @@ class waiter_list {
   }
 
  private:
-  void remove_(waiter& w) noexcept {
+  void remove_(wait_entry& w) noexcept {
     (w.before != nullptr ? w.before->behind : first_) = w.behind;
     (w.behind != nullptr ? w.behind->before : last_) = w.before;
   }
 
-  waiter* first_ = nullptr;
-  waiter* last_ = nullptr;
-  waiter* (*after_leaving_)(waiter_list&) noexcept;
+  wait_entry* first_ = nullptr;
+  wait_entry* last_ = nullptr;
+  wait_entry* (*after_leaving_)(waiter_list&) noexcept;
 };
 
 /// What is waited for, for reports, and what waits, for violations: "a mutex", "locks a mutex".

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSL-1.0
+// Strands that can begin or go on, the more urgent ones first, linked through the strands themselves.
+#pragma once
+
+#include <weft/task/strand.hpp>
+
+#include <mutex>
+
+namespace weft::inline WEFT_ABI::sched {
+
+/// A queue of queues: one for each priority of those that are in it, in which they stand in the order of
+/// arrival. The first strand of each holds its end, and the first of the next lower priority.
+/// *Thread safety*: any thread, any member.
+class ready_strands {
+ public:
+  /// *Cost*: a step for each higher priority.
+  void push_back(strand& s) noexcept {
+    const std::lock_guard hold(mutex_);
+    strand** link = &first_;
+    while (*link != nullptr && (*link)->priority > s.priority) link = &(*link)->lower;
+    s.next = nullptr;
+    if (*link != nullptr && (*link)->priority == s.priority) {
+      strand*& last = (*link)->last_of_equals;
+      last->next = &s;
+      last = &s;
+    } else {
+      s.lower = std::exchange(*link, &s);
+      s.last_of_equals = &s;
+    }
+    // Relaxed: empty() is only a hint, and those who must not miss the strand lock or fence.
+    size_.store(size_.load(base::memory_order_relaxed) + 1, base::memory_order_relaxed);
+  }
+  /// *Returns*: the most urgent strand, of several the one that came first; null if there is none.
+  strand* pop_front() noexcept {
+    if (empty()) return nullptr;
+    const std::lock_guard hold(mutex_);
+    strand* const s = first_;
+    if (s == nullptr) return nullptr;
+    first_ = s->lower;
+    if (strand* const equal = std::exchange(s->next, nullptr)) {
+      equal->lower = s->lower;
+      equal->last_of_equals = s->last_of_equals;
+      first_ = equal;
+    }
+    size_.store(size_.load(base::memory_order_relaxed) - 1, base::memory_order_relaxed);  // see push_back
+    return s;
+  }
+  /// Calls `see` on each strand. *Returns*: false if it is locked for so many rounds of waiting.
+  template <class See>
+  bool each(unsigned rounds, See see) {
+    if (empty()) return true;
+    if (!base::lock_within(mutex_, rounds)) return false;
+    for (strand* level = first_; level != nullptr; level = level->lower)
+      for (strand* s = level; s != nullptr; s = s->next) see(*s);
+    mutex_.unlock();
+    return true;
+  }
+  /// A hint, exact when nobody changes it.
+  bool empty() const noexcept { return size_.load(base::memory_order_relaxed) == 0; }
+
+ private:
+  base::spin_lock mutex_;
+  strand* first_ = nullptr;
+  base::atomic<std::size_t> size_{0};
+};
+
+}  // namespace weft::inline WEFT_ABI::sched
