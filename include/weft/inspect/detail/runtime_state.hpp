@@ -37,6 +37,16 @@ WEFT_FUNCTION engine& runtime_state::home() const {
 
 WEFT_FUNCTION unsigned runtime_state::workers() const noexcept { return parts_->home.options.workers; }
 
+WEFT_FUNCTION std::vector<int> runtime_state::processors() const {
+  engine& e = home();
+  std::vector<int> found;
+  for (unsigned i = 0; i < e.workers.size(); ++i) {
+    const auto wanted = e.processor_of(i);
+    found.push_back(wanted && e.workers[i]->is_pinned(*wanted) ? static_cast<int>(*wanted) : -1);
+  }
+  return found;
+}
+
 WEFT_FUNCTION weft::counters runtime_state::counters() const {
   weft::counters sum;
   for (const auto& w : parts_->home.workers) w->counters().add_to(sum);
