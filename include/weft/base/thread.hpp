@@ -26,10 +26,11 @@ inline int pin(thread& t, unsigned processor) {
 /// *Returns*: whether the thread may run on this processor only, as the kernel sees it now. *Requires*,
 /// *Throws*: as pin.
 inline bool is_pinned(thread& t, unsigned processor) {
-  const auto mask = ask_for_processors([&](std::size_t bytes, cpu_set_t* set) {
-    return pthread_getaffinity_np(t.native_handle(), bytes, set);
-  });
-  return mask && mask->size() == 1 && mask->has(processor);
+  bool pinned = false;
+  ask_for_processors(
+      [&](processor_set& s) { return pthread_getaffinity_np(t.native_handle(), s.bytes(), s.data()); },
+      [&](const processor_set& s) { pinned = s.size() == 1 && s.has(processor); });
+  return pinned;
 }
 
 }  // namespace weft::inline WEFT_ABI::base

@@ -22,16 +22,22 @@ struct option_limits {
   static constexpr std::chrono::milliseconds stall{1'000'000'000};
 };
 
-/// *Returns*: the pinning that WEFT_PINNING asks for; nothing if it is not set. *Throws*: weft::option_error.
-inline std::optional<pinning> environment_pinning() {
+/// Sets the pinning that WEFT_PINNING asks for, if it is set. *Throws*: weft::option_error.
+inline void read_pinning(pinning& p) {
   const char* const text = base::environment_text("WEFT_PINNING");
-  if (text == nullptr) return std::nullopt;
+  if (text == nullptr) return;
   const std::string_view word = text;
-  if (word == "none") return pinning::none;
-  if (word == "compact") return pinning::compact;
-  if (word == "scatter") return pinning::scatter;
-  if (auto processors = base::processor_list(word)) return pinning(*std::move(processors));
-  base::detail::refuse_value("WEFT_PINNING", text, "none, compact, scatter, or processors such as 0-3,8");
+  if (word == "none") {
+    p = pinning::none;
+  } else if (word == "compact") {
+    p = pinning::compact;
+  } else if (word == "scatter") {
+    p = pinning::scatter;
+  } else {
+    p = pinning(base::processor_list(word));
+    if (p.processors().empty())
+      base::detail::refuse_value("WEFT_PINNING", text, "none, compact, scatter, or processors such as 0-3,8");
+  }
 }
 
 /// *Returns*: the processors of workers 0, 1, ..., and from the beginning again for more workers; empty: not
@@ -50,7 +56,7 @@ inline std::vector<unsigned> processors_for(const pinning& p) {
   if (p.processors().empty() || p.processors().size() > option_limits::workers)
     refuse("from 1 to " + std::to_string(option_limits::workers) + " processors");
   for (const unsigned processor : p.processors())
-    if (!std::ranges::binary_search(allowed, processor))
+    if (std::find(allowed.begin(), allowed.end(), processor) == allowed.end())
       refuse("processors that this process may use, " + base::to_text(allowed) + "; " +
              std::to_string(processor) + " is none of them");
   return p.processors();
@@ -77,7 +83,7 @@ inline runtime_options checked_options(runtime_options o) {
   if (auto v =
           base::environment_unsigned("WEFT_STALL_MS", 0, static_cast<std::size_t>(limits::stall.count())))
     o.stall = std::chrono::milliseconds(*v);
-  if (auto v = environment_pinning()) o.pinning = *std::move(v);
+  read_pinning(o.pinning);
   static_cast<void>(base::environment_bool("WEFT_MPI_VERBOSE"));  // read by windows; refused here, too
 
   const auto refuse_unless = [](bool sensible, const char* member, const std::string& expected) {

@@ -197,11 +197,13 @@ inline std::optional<unsigned> quota_cpus(const std::string& root = {}) {
 /// The processors in the affinity mask of the calling thread, ascending, however large the machine; none if
 /// the kernel does not say. *Throws*: std::bad_alloc.
 inline std::vector<unsigned> affinity_mask() {
-  const auto mask = ask_for_processors(
-      [](std::size_t bytes, cpu_set_t* set) { return sched_getaffinity(0, bytes, set) == 0 ? 0 : errno; });
   std::vector<unsigned> processors;
-  for (unsigned i = 0; mask && i < mask->end(); ++i)
-    if (mask->has(i)) processors.push_back(i);
+  ask_for_processors(
+      [](processor_set& s) { return sched_getaffinity(0, s.bytes(), s.data()) == 0 ? 0 : errno; },
+      [&](const processor_set& s) {
+        for (unsigned i = 0; i < s.end(); ++i)
+          if (s.has(i)) processors.push_back(i);
+      });
   return processors;
 }
 

@@ -6,7 +6,6 @@
 #include <weft/system/detail/whole_number.hpp>
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,18 +13,19 @@
 namespace weft::inline WEFT_ABI::base {
 
 /// Reads numbers and ranges separated by commas, in the order of the text; a line end is passed over.
-/// *Returns*: nothing if the text is anything else, names a processor from `end` on, or more than so many.
-inline std::optional<std::vector<unsigned>> processor_list(std::string_view text, unsigned end = 1u << 16) {
+/// *Returns*: an empty list if the text is anything else, names a processor from `end` on, or more than so
+/// many.
+inline std::vector<unsigned> processor_list(std::string_view text, unsigned end = 1u << 16) {
   if (text.ends_with('\n')) text.remove_suffix(1);
-  if (text.empty() || text.ends_with(',')) return std::nullopt;
+  if (text.empty() || text.ends_with(',')) return {};
   std::vector<unsigned> processors;
   while (!text.empty()) {
     const std::string_view range = detail::take_until(text, ',');
     const std::size_t dash = range.find('-');
     const auto first = whole_number(range.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : whole_number(range.substr(dash + 1));
-    if (!first || !last || *last < *first || *last >= end) return std::nullopt;
-    if (processors.size() + (*last - *first) >= end) return std::nullopt;
+    if (!first || !last || *last < *first || *last >= end) return {};
+    if (processors.size() + (*last - *first) >= end) return {};
     for (std::uint64_t i = *first; i <= *last; ++i) processors.push_back(static_cast<unsigned>(i));
   }
   return processors;

@@ -5,9 +5,10 @@
 
 #include <weft/system/processor_list.hpp>
 
-#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::base {
@@ -21,6 +22,30 @@ struct processor_place {
   unsigned core_rank = 0;     ///< and how many cores of the list are before its own in its package
 };
 
+namespace detail {
+
+/// Orders by the first key, then the next. Lists are short, and almost in order; std::sort would take every
+/// program longer to compile.
+inline void sort_places(std::vector<processor_place>& places,
+                        const std::array<unsigned processor_place::*, 3>& keys) {
+  const auto before = [&](const processor_place& a, const processor_place& b) {
+    for (const auto key : keys)
+      if (a.*key != b.*key) return a.*key < b.*key;
+    return false;
+  };
+  for (std::size_t i = 1; i < places.size(); ++i)
+    for (std::size_t j = i; j > 0 && before(places[j], places[j - 1]); --j)
+      std::swap(places[j], places[j - 1]);
+}
+
+inline std::vector<unsigned> processors_of(const std::vector<processor_place>& places) {
+  std::vector<unsigned> processors;
+  for (const processor_place& p : places) processors.push_back(p.processor);
+  return processors;
+}
+
+}  // namespace detail
+
 /// *Returns*: the processors with their places, package by package, core by core. `root` is put before every
 /// path that is read, for tests; empty: the system itself. *Throws*: std::bad_alloc. *Cost*: reads two small
 /// files for each.
@@ -31,16 +56,16 @@ inline std::vector<processor_place> processor_places(const std::vector<unsigned>
     const std::string folder = root + "/sys/devices/system/cpu/cpu" + std::to_string(p) + "/topology/";
     const std::string package = detail::read_file(folder + "physical_package_id");
     std::string_view number = package;
-    const auto siblings = processor_list(detail::read_file(folder + "thread_siblings_list"));
+    const std::vector<unsigned> siblings = processor_list(detail::read_file(folder + "thread_siblings_list"));
     places.push_back({.processor = p,
                       .package = static_cast<unsigned>(whole_number(detail::take_word(number)).value_or(0)),
-                      .core = siblings ? siblings->front() : p});
+                      .core = siblings.empty() ? p : siblings.front()});
   }
-  std::ranges::sort(places, {},
-                    [](const processor_place& p) { return std::tuple(p.package, p.core, p.processor); });
+  using place = processor_place;
+  detail::sort_places(places, {&place::package, &place::core, &place::processor});
   for (std::size_t i = 1; i < places.size(); ++i) {
-    const processor_place& before = places[i - 1];
-    processor_place& p = places[i];
+    const place& before = places[i - 1];
+    place& p = places[i];
     if (p.package != before.package) continue;
     p.sibling_rank = p.core == before.core ? before.sibling_rank + 1 : 0;
     p.core_rank = p.core == before.core ? before.core_rank : before.core_rank + 1;
@@ -52,9 +77,7 @@ inline std::vector<processor_place> processor_places(const std::vector<unsigned>
 /// the next core of the package, then the next package. *Throws*: std::bad_alloc.
 inline std::vector<unsigned> compact_order(const std::vector<unsigned>& processors,
                                            const std::string& root = {}) {
-  std::vector<unsigned> order;
-  for (const processor_place& p : processor_places(processors, root)) order.push_back(p.processor);
-  return order;
+  return detail::processors_of(processor_places(processors, root));
 }
 
 /// Processors in an order in which neighbours share as little as possible: packages in turn, and no core
@@ -62,12 +85,9 @@ inline std::vector<unsigned> compact_order(const std::vector<unsigned>& processo
 inline std::vector<unsigned> scatter_order(const std::vector<unsigned>& processors,
                                            const std::string& root = {}) {
   auto places = processor_places(processors, root);
-  std::ranges::stable_sort(places, {}, [](const processor_place& p) {
-    return std::tuple(p.sibling_rank, p.core_rank, p.package);
-  });
-  std::vector<unsigned> order;
-  for (const processor_place& p : places) order.push_back(p.processor);
-  return order;
+  using place = processor_place;
+  detail::sort_places(places, {&place::sibling_rank, &place::core_rank, &place::package});
+  return detail::processors_of(places);
 }
 
 }  // namespace weft::inline WEFT_ABI::base
