@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Where workers run: pinned to processors, refused by the kernel, moved from outside.
+// Where workers run: pinned to processors, refused by the kernel, moved from outside; and how many there are.
 #include "flow/runtimes.hpp"
 #include "support/environment.hpp"
 
@@ -31,6 +31,15 @@ void on_two_workers(weft::runtime& rt, F&& f) {
     CHECK(fork_to_thief(f));
     f();
   });
+}
+
+/// A tree of tasks that thieves take parts of.
+long fib(int n) {
+  if (n < 2) return n;
+  auto a = weft::fork(fib, n - 1);
+  const long b = fib(n - 2);
+  weft::sync();
+  return a.get() + b;
 }
 
 }  // namespace
@@ -133,4 +142,69 @@ TEST_CASE("workers that are moved from outside go on elsewhere, and processors()
   mover.join();
   CHECK(sum == 2000);
   CHECK(rt.processors() == std::vector<int>{-1, -1});
+}
+
+TEST_CASE("a runtime is resized between runs, any number of times") {
+  const weft_test::scoped_variable unset("WEFT_WORKERS", nullptr);
+  weft::runtime rt({.workers = 1, .spin = std::chrono::microseconds(0)});
+  std::uint64_t steals = 0, deferred = 0;
+  std::size_t contexts = 0;
+  for (const unsigned n : {4u, 1u, 2u, 2u, 8u, 3u, 1u, 5u}) {
+    rt.resize(n);
+    CHECK(rt.workers() == n);
+    CHECK(rt.processors().size() == n);
+    CHECK(rt.run(fib, 16) == 987);
+    if (n > 1) CHECK(rt.run([] { return fork_to_thief([] {}); }));
+    const weft::counters now = rt.counters();
+    CHECK(now.steals >= steals + (n > 1));  // totals go on
+    CHECK(now.deferred >= deferred);
+    CHECK(now.contexts > contexts);
+    steals = now.steals;
+    deferred = now.deferred;
+    contexts = now.contexts;
+  }
+  rt.resize(0);
+  CHECK(rt.workers() == weft::base::usable_cpus());
+}
+
+TEST_CASE("objects outlive the workers that have used them") {
+  weft::runtime rt({.workers = 2});
+  weft::shared<int> object(1);
+  for (const unsigned n : {3u, 1u, 2u}) {
+    rt.run([&] { weft::fork([](weft::update<int> v) { *v *= 2; }, object); });
+    rt.resize(n);
+  }
+  CHECK(object.get() == 8);
+}
+
+TEST_CASE("a runtime is not resized while a run is active, nor to nonsense, and stays as it was") {
+  const weft_test::scoped_variable unset("WEFT_WORKERS", nullptr);
+  weft::runtime rt({.workers = 2});
+  std::string said;
+  rt.run([&] {
+    try {
+      rt.resize(3);
+    } catch (const weft::error& e) {
+      said = e.what();
+    }
+  });
+  CHECK(said == "weft: resize() was called while a run is going on; call it between runs");
+  CHECK_THROWS_AS(rt.resize(5000), weft::option_error);
+  CHECK(rt.workers() == 2);
+  CHECK(rt.run(fib, 10) == 55);
+  weft::runtime other({.workers = 1});
+  other.run([&] { rt.resize(1); });  // another runtime's task may
+  CHECK(rt.workers() == 1);
+  CHECK(rt.run(fib, 10) == 55);
+}
+
+TEST_CASE("resizing obeys the environment, and pins the new workers") {
+  const std::vector<unsigned> mask = weft::base::affinity_mask();
+  weft::runtime rt({.workers = 1, .pinning = {mask.front()}});
+  rt.resize(3);
+  if (std::getenv("WEFT_PINNING") == nullptr && std::getenv("WEFT_WORKERS") == nullptr)
+    CHECK(rt.processors() == std::vector<int>(3, static_cast<int>(mask.front())));
+  const weft_test::scoped_variable serial("WEFT_WORKERS", "1");
+  rt.resize(3);
+  CHECK(rt.workers() == 1);
 }

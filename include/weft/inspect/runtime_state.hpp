@@ -27,6 +27,7 @@ class runtime_state {
   /// *Throws*: weft::error in a forked child.
   engine& home() const;
   unsigned workers() const noexcept;
+  void resize(unsigned workers);
   std::vector<int> processors() const;
   weft::counters counters() const;
   std::string describe() const;
