@@ -167,14 +167,20 @@ TEST_CASE("a runtime is resized between runs, any number of times") {
   CHECK(rt.workers() == weft::base::usable_cpus());
 }
 
-TEST_CASE("objects outlive the workers that have used them") {
-  weft::runtime rt({.workers = 2});
-  weft::shared<int> object(1);
+TEST_CASE("objects and recorded graphs outlive the workers that have used them") {
+  weft::runtime rt({.workers = 2, .inlining = false});
+  weft::shared<int> object(0);
+  weft::recorded step;
   for (const unsigned n : {3u, 1u, 2u}) {
-    rt.run([&] { weft::fork([](weft::update<int> v) { *v *= 2; }, object); });
+    rt.run([&] {
+      for (int k = 0; k < 5; ++k)
+        step([&] {
+          for (int i = 0; i < 100; ++i) weft::fork([](weft::update<int> v) { ++*v; }, object);
+        });
+    });
     rt.resize(n);
   }
-  CHECK(object.get() == 8);
+  CHECK(object.get() == 1500);
 }
 
 TEST_CASE("a runtime is not resized while a run is active, nor to nonsense, and stays as it was") {
