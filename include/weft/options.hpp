@@ -6,8 +6,36 @@
 
 #include <chrono>
 #include <cstddef>
+#include <initializer_list>
+#include <utility>
+#include <vector>
 
 namespace weft::inline WEFT_ABI {
+
+/// Which processors the workers of a runtime run on: a pattern, or processors by their numbers, which worker
+/// 0, 1, ... get in this order and, where there are more workers, from the beginning again.
+class pinning {
+ public:
+  enum pattern : unsigned char {
+    none,     ///< the kernel chooses, and may move a worker at any time
+    compact,  ///< side by side: hardware threads of a core first, then cores of a package, then packages
+    scatter,  ///< far apart: packages in turn, then cores, and hardware threads of a core last
+    listed,   ///< the processors given by number
+  };
+
+  pinning(pattern which = none) noexcept : pattern_(which) {}
+  pinning(std::initializer_list<unsigned> processors) : pattern_(listed), processors_(processors) {}
+  explicit pinning(std::vector<unsigned> processors) noexcept
+      : pattern_(listed), processors_(std::move(processors)) {}
+
+  pattern which() const noexcept { return pattern_; }
+  /// Of `listed`; else empty.
+  const std::vector<unsigned>& processors() const noexcept { return processors_; }
+
+ private:
+  pattern pattern_;
+  std::vector<unsigned> processors_;
+};
 
 /// Options of a runtime. Each member is overridden by the environment variable named beside it.
 struct runtime_options {
@@ -21,6 +49,7 @@ struct runtime_options {
   std::chrono::microseconds spin{100};  ///< WEFT_SPIN_US: how long an idle worker searches before it sleeps
   std::chrono::milliseconds stall{0};   ///< WEFT_STALL_MS: after how long without progress a run is described
                                         ///< on the standard error stream; 0: never
+  weft::pinning pinning = weft::pinning::none;  ///< WEFT_PINNING: which processors the workers run on
 };
 
 }  // namespace weft::inline WEFT_ABI

@@ -5,15 +5,18 @@
 
 #include <weft/sched/checked_options.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <climits>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <string>
+#include <vector>
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
+using weft::pinning;
 using weft::runtime_options;
 using weft::sched::checked_options;
 using weft::sched::option_limits;
@@ -66,6 +69,7 @@ TEST_CASE("the defaults make sense, and zero workers means as many as usable") {
   CHECK(o.versions == 4);
   CHECK(o.spin == microseconds(100));
   CHECK(o.stall == milliseconds(0));
+  CHECK(o.pinning.processors().empty());
 }
 
 TEST_CASE("options that make sense are kept, up to their limits") {
@@ -231,6 +235,51 @@ TEST_CASE("an unknown variable is refused whatever the options are") {
   for (const char* name : {"WEFT_WORKER", "WEFT_THREADS", "WEFT_STACKSIZE", "WEFT_"})
     CHECK_THAT(refusal(name, "1"), contains(std::string("weft: unknown environment variable ") + name + ";"));
   CHECK(refusal("WEFT_TEST_SOMETHING", "1").empty());
+}
+
+TEST_CASE("pinning names processors of the affinity mask, or is refused") {
+  const clean_environment clean;
+  const std::vector<unsigned> allowed = weft::base::affinity_mask();
+  REQUIRE_FALSE(allowed.empty());
+  const unsigned beyond = allowed.back() + 1;
+  const auto processors = [](const runtime_options& o) { return o.pinning.processors(); };
+  const auto sorted = [](std::vector<unsigned> all) {
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+
+  CHECK(processors(checked_options({.pinning = {}})).empty());
+  CHECK(sorted(processors(checked_options({.pinning = pinning::compact}))) == allowed);
+  CHECK(sorted(processors(checked_options({.pinning = pinning::scatter}))) == allowed);
+  CHECK(processors(checked_options({.pinning = pinning(allowed)})) == allowed);
+
+  // The number of workers that nobody has given is that of the list, if the quota pays for it.
+  const auto listed = checked_options({.pinning = {allowed[0], allowed[0], allowed[0]}});
+  CHECK(listed.workers == std::min(3u, weft::base::quota_cpus().value_or(3)));
+  CHECK(checked_options({.workers = 2, .pinning = {allowed[0]}}).workers == 2);
+
+  const std::string one = std::to_string(allowed[0]);
+  CHECK(processors(with("WEFT_PINNING", "none", {.pinning = pinning::compact})).empty());
+  CHECK(sorted(processors(with("WEFT_PINNING", "compact"))) == allowed);
+  CHECK(sorted(processors(with("WEFT_PINNING", "scatter"))) == allowed);
+  CHECK(processors(with("WEFT_PINNING", (one + "," + one).c_str(), {.pinning = {beyond}})) ==
+        std::vector{allowed[0], allowed[0]});
+  CHECK(with("WEFT_PINNING", one.c_str()).workers == 1);
+
+  const std::string none_of_them = "expected processors that this process may use, " +
+                                   weft::base::to_text(allowed) + "; " + std::to_string(beyond) +
+                                   " is none of them";
+  CHECK(refusal({.pinning = {allowed[0], beyond}}) ==
+        "weft: runtime_options::pinning is invalid; " + none_of_them);
+  const std::string text = one + "," + std::to_string(beyond);
+  CHECK(refusal("WEFT_PINNING", text.c_str()) ==
+        "weft: environment variable WEFT_PINNING='" + text + "' is invalid; " + none_of_them);
+  const std::string empty = "weft: runtime_options::pinning is invalid; expected from 1 to 4096 processors";
+  CHECK(refusal({.pinning = pinning(std::vector<unsigned>{})}) == empty);
+  CHECK(refusal({.pinning = pinning(std::vector<unsigned>(4097, allowed[0]))}) == empty);
+  for (const char* nonsense : {"Compact", "0-", "-0", "0,,1", "0,", ",0", "1-0", "0;1", "0-70000", "70000"})
+    CHECK_THAT(refusal("WEFT_PINNING", nonsense),
+               contains("is invalid; expected none, compact, scatter, or processors such as 0-3,8"));
 }
 
 TEST_CASE("an option_error is an error of the library") {

@@ -3,6 +3,7 @@
 // mask.
 #include "support/catch.hpp"
 #include "support/child.hpp"
+#include "system/fake_system.hpp"
 
 #include <weft/system/cpu_count.hpp>
 
@@ -13,42 +14,14 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 
 namespace base = weft::base;
-namespace files = std::filesystem;
+using weft_test::fake_system;
 
 namespace {
-
-/// A folder that stands for "/", gone at the end.
-class fake_system {
- public:
-  fake_system() {
-    std::string pattern = (files::temp_directory_path() / "weft_cpu_count_XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) FAIL("mkdtemp");
-    root_ = pattern;
-  }
-  ~fake_system() { files::remove_all(root_); }
-  fake_system(const fake_system&) = delete;
-  fake_system& operator=(const fake_system&) = delete;
-
-  /// Writes a file; `path` starts with a slash.
-  fake_system& file(const std::string& path, const std::string& text) {
-    const files::path place = root_ + path;
-    files::create_directories(place.parent_path());
-    std::ofstream(place) << text;
-    return *this;
-  }
-  auto quota() const { return base::quota_cpus(root_); }
-
- private:
-  std::string root_;
-};
 
 constexpr const char* version2_mount =
     "22 1 8:1 / / rw,relatime - ext4 /dev/root rw\n"

@@ -12,14 +12,15 @@ namespace weft::inline WEFT_ABI::base {
 template <class T, class Class>
 std::type_identity<Class> class_of_member(T Class::*);
 
-/// The object behind what a pointer to a member is called with: itself, or what a pointer or a reference
-/// wrapper points at.
+/// The object behind what a pointer to a member is called with: itself, or what a pointer (also one that is
+/// an object, whose get() returns a pointer) or a reference wrapper (whose get() returns a reference) points
+/// at.
 template <class Member, class Object>
 WEFT_ALWAYS_INLINE decltype(auto) object_of(Object&& o) noexcept {
   using owner = typename decltype(class_of_member(std::declval<Member>()))::type;
   if constexpr (std::is_base_of_v<owner, std::remove_cvref_t<Object>>)
     return std::forward<Object>(o);
-  else if constexpr (requires { o.get(); })
+  else if constexpr (requires { requires std::is_lvalue_reference_v<decltype(o.get())>; })
     return o.get();
   else
     return *std::forward<Object>(o);

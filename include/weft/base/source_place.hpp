@@ -11,7 +11,6 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -63,7 +62,7 @@ class source_lines {
     const char* arguments[4 + most_places + 1] = {"addr2line", "-i", "-e", places[0].file};
     if (places[0].file == code_place::program) {  // which is another one for who reads that link later
       const ssize_t length = ::readlink(places[0].file, file, sizeof file - 1);
-      file[std::max<ssize_t>(length, 0)] = '\0';
+      file[length > 0 ? length : 0] = '\0';
       arguments[3] = file;
     }
     for (std::size_t i = 0; i < places.size(); ++i) {

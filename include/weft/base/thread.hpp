@@ -1,15 +1,45 @@
 // SPDX-License-Identifier: BSL-1.0
-// Kernel threads, from the same platform as all else.
+// Kernel threads, from the same platform as all else, and the processors they run on.
 #pragma once
 
 #include <weft/base/platform.hpp>
 
 #if !defined(WEFT_PLATFORM)
+#include <weft/base/processor_set.hpp>
+
+#include <pthread.h>
+
 #include <thread>
 
 namespace weft::inline WEFT_ABI::base {
 
 using std::thread;
+
+/// Lets a thread run on one processor only. *Requires*: the thread is joinable. *Returns*: 0, or the number
+/// of an error: EINVAL if the process may not use the processor. *Throws*: std::bad_alloc.
+inline int pin(thread& t, unsigned processor) {
+  processor_set one(processor + std::size_t{1});
+  one.add(processor);
+  return pthread_setaffinity_np(t.native_handle(), one.bytes(), one.data());
+}
+
+/// *Returns*: whether the thread may run on this processor only, as the kernel sees it now. *Requires*,
+/// *Throws*: as pin.
+inline bool is_pinned(thread& t, unsigned processor) {
+  bool pinned = false;
+  ask_for_processors(
+      [&](processor_set& s) { return pthread_getaffinity_np(t.native_handle(), s.bytes(), s.data()); },
+      [&](const processor_set& s) { pinned = s.size() == 1 && s.has(processor); });
+  return pinned;
+}
+
+}  // namespace weft::inline WEFT_ABI::base
+#else
+namespace weft::inline WEFT_ABI::base {
+
+/// Threads of other platforms have no processors.
+inline int pin(thread&, unsigned) noexcept { return 0; }
+inline bool is_pinned(thread&, unsigned) noexcept { return true; }
 
 }  // namespace weft::inline WEFT_ABI::base
 #endif

@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace weft::inline WEFT_ABI {
 
@@ -24,8 +25,8 @@ class runtime {
  public:
   /// Starts the workers.
   /// *Effects*: WEFT_* environment variables override `options`.
-  /// *Throws*: weft::option_error naming the member or variable; std::system_error, std::bad_alloc; nothing
-  /// is left.
+  /// *Throws*: weft::option_error naming the member or variable; std::system_error if a thread is refused, or
+  /// its processor; std::bad_alloc; nothing is left.
   explicit runtime(const runtime_options& options = {}) : state_(options) {}
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
@@ -52,6 +53,16 @@ class runtime {
 
   /// The number of workers.
   unsigned workers() const noexcept { return state_.workers(); }
+  /// Ends the workers and starts `workers` others; 0: as many as affinity mask and CPU quota allow now. Both
+  /// are read anew, and so are the environment variables, of which WEFT_WORKERS wins. Totals of counters() go
+  /// on. *Requires*: no run is active, and no other thread uses the runtime meanwhile. *Throws*: weft::error
+  /// if a run is active or in a forked child, else as the constructor; the runtime is then as before.
+  /// *Suspends*: no; it waits for threads to end. *Cost*: as the destructor and the constructor.
+  void resize(unsigned workers) { state_.resize(workers); }
+  /// The processor to which each worker is pinned; -1: none, or the kernel has meanwhile taken it away, and
+  /// the worker runs on others. *Throws*: std::bad_alloc; weft::error in a forked child. *Cost*: a system
+  /// call for each worker.
+  std::vector<int> processors() const { return state_.processors(); }
   /// Totals of what has happened so far.
   /// *Cost*: reads every worker's counters and every stack's extent.
   weft::counters counters() const { return state_.counters(); }

@@ -8,6 +8,7 @@
 #include <weft/task/current.hpp>
 
 #include <string>
+#include <vector>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -26,6 +27,8 @@ class runtime_state {
   /// *Throws*: weft::error in a forked child.
   engine& home() const;
   unsigned workers() const noexcept;
+  void resize(unsigned workers);
+  std::vector<int> processors() const;
   weft::counters counters() const;
   std::string describe() const;
 

@@ -6,6 +6,11 @@
 #include <weft/options.hpp>
 #include <weft/system/cpu_count.hpp>
 #include <weft/system/environment.hpp>
+#include <weft/system/topology.hpp>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -17,7 +22,48 @@ struct option_limits {
   static constexpr std::chrono::milliseconds stall{1'000'000'000};
 };
 
-/// *Returns*: `o` with the WEFT_* variables applied and the number of workers known.
+/// Sets the pinning that WEFT_PINNING asks for, if it is set. *Throws*: weft::option_error.
+inline void read_pinning(pinning& p) {
+  const char* const text = base::environment_text("WEFT_PINNING");
+  if (text == nullptr) return;
+  const std::string_view word = text;
+  if (word == "none") {
+    p = pinning::none;
+  } else if (word == "compact") {
+    p = pinning::compact;
+  } else if (word == "scatter") {
+    p = pinning::scatter;
+  } else {
+    p = pinning(base::processor_list(word));
+    if (p.processors().empty())
+      base::detail::refuse_value("WEFT_PINNING", text, "none, compact, scatter, or processors such as 0-3,8");
+  }
+}
+
+/// *Returns*: the processors of workers 0, 1, ..., and from the beginning again for more workers; empty: not
+/// pinned. *Throws*: weft::option_error naming a processor that the process may not use.
+inline std::vector<unsigned> processors_for(const pinning& p) {
+  if (p.which() == pinning::none) return {};
+  const std::vector<unsigned> allowed = base::affinity_mask();
+  const auto refuse = [](const std::string& expected) {
+    if (const char* const text = base::environment_text("WEFT_PINNING"))
+      base::detail::refuse_value("WEFT_PINNING", text, expected);
+    throw option_error("weft: runtime_options::pinning is invalid; expected " + expected);
+  };
+  if (allowed.empty()) refuse("none, since the system does not say which processors this process may use");
+  if (p.which() == pinning::compact) return base::compact_order(allowed);
+  if (p.which() == pinning::scatter) return base::scatter_order(allowed);
+  if (p.processors().empty() || p.processors().size() > option_limits::workers)
+    refuse("from 1 to " + std::to_string(option_limits::workers) + " processors");
+  for (const unsigned processor : p.processors())
+    if (std::find(allowed.begin(), allowed.end(), processor) == allowed.end())
+      refuse("processors that this process may use, " + base::to_text(allowed) + "; " +
+             std::to_string(processor) + " is none of them");
+  return p.processors();
+}
+
+/// *Returns*: `o` with the WEFT_* variables applied and the number of workers known; `pinning` names the
+/// processors, whatever pattern was asked for.
 /// *Throws*: weft::option_error naming the member or the variable.
 inline runtime_options checked_options(runtime_options o) {
   using limits = option_limits;
@@ -37,6 +83,7 @@ inline runtime_options checked_options(runtime_options o) {
   if (auto v =
           base::environment_unsigned("WEFT_STALL_MS", 0, static_cast<std::size_t>(limits::stall.count())))
     o.stall = std::chrono::milliseconds(*v);
+  read_pinning(o.pinning);
   static_cast<void>(base::environment_bool("WEFT_MPI_VERBOSE"));  // read by windows; refused here, too
 
   const auto refuse_unless = [](bool sensible, const char* member, const std::string& expected) {
@@ -57,7 +104,14 @@ inline runtime_options checked_options(runtime_options o) {
                 "from 0 to " + std::to_string(limits::spin.count()) + " microseconds");
   refuse_unless(o.stall.count() >= 0 && o.stall <= limits::stall, "stall",
                 "from 0 to " + std::to_string(limits::stall.count()) + " milliseconds");
-  if (o.workers == 0) o.workers = base::usable_cpus();
+  if (o.workers == 0) {
+    o.workers = base::usable_cpus();
+    if (o.pinning.which() == pinning::listed) {
+      const auto listed = static_cast<unsigned>(o.pinning.processors().size());
+      o.workers = std::min(listed, base::quota_cpus().value_or(listed));
+    }
+  }
+  o.pinning = pinning(processors_for(o.pinning));
   return o;
 }
 

@@ -11,12 +11,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #if defined(__linux__)
+#include <weft/base/processor_set.hpp>
+
 #include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
 #else
+#include <numeric>
 #include <thread>
 #endif
 
@@ -190,22 +194,17 @@ inline std::optional<unsigned> quota_cpus(const std::string& root = {}) {
                          detail::cgroup_limit(root, mountinfo, self_cgroup, false));
 }
 
-/// Processors in the affinity mask of the calling thread, however large the machine; at least 1.
-inline unsigned affinity_cpus() {
-  // The kernel refuses masks shorter than its own (EINVAL), so the mask grows until it is accepted.
-  for (std::size_t cpus = 1024; cpus <= (std::size_t{1} << 22); cpus *= 2) {
-    cpu_set_t* const mask = CPU_ALLOC(cpus);
-    if (mask == nullptr) break;
-    const std::size_t bytes = CPU_ALLOC_SIZE(cpus);
-    CPU_ZERO_S(bytes, mask);
-    const bool known = sched_getaffinity(0, bytes, mask) == 0;
-    const bool too_short = !known && errno == EINVAL;
-    const int count = known ? CPU_COUNT_S(bytes, mask) : 0;
-    CPU_FREE(mask);
-    if (count > 0) return static_cast<unsigned>(count);
-    if (!too_short) break;
-  }
-  return 1;
+/// The processors in the affinity mask of the calling thread, ascending, however large the machine; none if
+/// the kernel does not say. *Throws*: std::bad_alloc.
+inline std::vector<unsigned> affinity_mask() {
+  std::vector<unsigned> processors;
+  ask_for_processors(
+      [](processor_set& s) { return sched_getaffinity(0, s.bytes(), s.data()) == 0 ? 0 : errno; },
+      [&](const processor_set& s) {
+        for (unsigned i = 0; i < s.end(); ++i)
+          if (s.has(i)) processors.push_back(i);
+      });
+  return processors;
 }
 
 #else
@@ -213,10 +212,19 @@ inline unsigned affinity_cpus() {
 /// No quota is known on this system.
 inline std::optional<unsigned> quota_cpus(const std::string& = {}) { return std::nullopt; }
 
-/// Processors of the machine; at least 1.
-inline unsigned affinity_cpus() { return std::max(1u, std::thread::hardware_concurrency()); }
+/// All processors of the machine.
+inline std::vector<unsigned> affinity_mask() {
+  std::vector<unsigned> processors(std::thread::hardware_concurrency());
+  std::iota(processors.begin(), processors.end(), 0u);
+  return processors;
+}
 
 #endif
+
+/// Processors in the affinity mask of the calling thread; at least 1. *Throws*: std::bad_alloc.
+inline unsigned affinity_cpus() {
+  return static_cast<unsigned>(std::max(std::size_t{1}, affinity_mask().size()));
+}
 
 /// Processors that this process may keep busy: those of the affinity mask, but no more than the CPU quota
 /// pays for (rounded up). At least 1. Read anew at each call. *Throws*: std::bad_alloc. *Suspends*: no.

@@ -36,6 +36,7 @@ inline constexpr environment_variable environment_table[] = {
     {"WEFT_VERSIONS", "most versions of one object; 1: none is renamed"},
     {"WEFT_SPIN_US", "microseconds an idle worker searches before it sleeps"},
     {"WEFT_STALL_MS", "milliseconds without progress after which a run is described; 0: never"},
+    {"WEFT_PINNING", "none, compact, scatter or a list of processors, as 0-3,8: where the workers run"},
     {"WEFT_MPI_VERBOSE", "1: process 0 says how each window of a job of several processes is reached"},
 };
 

@@ -6,16 +6,20 @@
 #include <weft/inspect/runtime_state.hpp>
 #include <weft/sched/checked_options.hpp>
 
+#include <algorithm>
 #include <memory>
+#include <utility>
 
 namespace weft::inline WEFT_ABI::sched {
 
 struct runtime_state::parts {
-  explicit parts(const runtime_options& options)
-      : home(checked_options(options)), living(home, &dump_living) {
+  explicit parts(const runtime_options& options, const weft::counters& before = {})
+      : asked(options), past(before), home(checked_options(options)), living(home, &dump_living) {
     if (home.options.stall.count() != 0) watch = std::make_unique<stall_watch>(home);
   }
 
+  const runtime_options asked;  ///< before the environment changes them
+  const weft::counters past;    ///< of the engines before this one
   engine home;
   registered_engine living;
   std::unique_ptr<stall_watch> watch;
@@ -37,11 +41,35 @@ WEFT_FUNCTION engine& runtime_state::home() const {
 
 WEFT_FUNCTION unsigned runtime_state::workers() const noexcept { return parts_->home.options.workers; }
 
+WEFT_FUNCTION void runtime_state::resize(unsigned workers) {
+  engine& e = home();
+  bool idle = e.submitted.empty();
+  e.each_strand(~0u, [&](strand& s, std::size_t) {
+    // Relaxed: of the runs that have returned, everything is known; another one must not begin now.
+    idle &= s.status.load(base::memory_order_relaxed) == strand_status::idle;
+  });
+  if (!idle) throw error("weft: resize() was called while a run is going on; call it between runs");
+  runtime_options options = parts_->asked;
+  options.workers = workers;
+  auto fresh = std::make_unique<parts>(options, counters());
+  delete std::exchange(parts_, fresh.release());
+}
+
+WEFT_FUNCTION std::vector<int> runtime_state::processors() const {
+  engine& e = home();
+  std::vector<int> found;
+  for (unsigned i = 0; i < e.workers.size(); ++i) {
+    const auto wanted = e.processor_of(i);
+    found.push_back(wanted && e.workers[i]->is_pinned(*wanted) ? static_cast<int>(*wanted) : -1);
+  }
+  return found;
+}
+
 WEFT_FUNCTION weft::counters runtime_state::counters() const {
-  weft::counters sum;
+  weft::counters sum = parts_->past;
   for (const auto& w : parts_->home.workers) w->counters().add_to(sum);
-  sum.contexts = parts_->home.contexts.count();
-  sum.stack_high_water = parts_->home.contexts.high_water();
+  sum.contexts += parts_->home.contexts.count();
+  sum.stack_high_water = std::max(sum.stack_high_water, parts_->home.contexts.high_water());
   return sum;
 }
 

@@ -7,7 +7,7 @@
 #include <weft/orwl/overlay.hpp>
 
 #include <algorithm>
-#include <functional>
+#include <compare>
 
 namespace weft::inline WEFT_ABI::orwl {
 namespace detail {
@@ -93,7 +93,7 @@ void basic_overlay<X>::number_locations_() {
   std::vector<std::uint32_t> by_location(where_.size()), first(where_.size());
   for (std::uint32_t i = 0; i < by_location.size(); ++i) by_location[i] = i;
   std::sort(by_location.begin(), by_location.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return where_[a] != where_[b] ? std::less<>()(where_[a], where_[b]) : a < b;
+    return where_[a] != where_[b] ? std::compare_three_way()(where_[a], where_[b]) < 0 : a < b;
   });
   for (std::size_t i = 0; i < by_location.size(); ++i) {
     const bool same = i != 0 && where_[by_location[i]] == where_[by_location[i - 1]];

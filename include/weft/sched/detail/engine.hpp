@@ -11,6 +11,7 @@
 #include <weft/sched/timers.hpp>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::sched {
@@ -57,7 +58,10 @@ class engine {
     workers.reserve(o.workers);
     for (unsigned i = 0; i < o.workers; ++i) workers.push_back(std::make_unique<worker>(*this, i));
     try {
-      for (auto& w : workers) w->start();
+      for (unsigned i = 0; i < o.workers; ++i) {
+        workers[i]->start();
+        if (const auto processor = processor_of(i)) workers[i]->pin(*processor);
+      }
     } catch (...) {
       close();
       throw;
@@ -67,6 +71,12 @@ class engine {
   engine& operator=(const engine&) = delete;
   /// *Requires*: no run is going on.
   ~engine() { close(); }
+
+  /// Where a worker is to run; nothing if the kernel chooses.
+  std::optional<unsigned> processor_of(unsigned worker) const noexcept {
+    const auto& all = options.pinning.processors();
+    return all.empty() ? std::nullopt : std::optional(all[worker % all.size()]);
+  }
 
   /// Hands a strand to whichever worker comes first: a new run, or a body whose nested run has ended.
   void submit(strand& s) noexcept {

@@ -11,6 +11,9 @@
 #include <weft/sched/detail/strand_list.hpp>
 #include <weft/sched/worker_number.hpp>
 
+#include <string>
+#include <system_error>
+
 namespace weft::inline WEFT_ABI::sched {
 
 class engine;
@@ -26,7 +29,8 @@ class steal_entry;
 ///  4. Everything else belongs to the worker's thread; counters may be read by anybody.
 class worker {
  public:
-  worker(engine& home, unsigned index) : home_(&home), random_(index * 0x9E3779B97F4A7C15ull + 1) {
+  worker(engine& home, unsigned index)
+      : index_(index), home_(&home), random_(index * 0x9E3779B97F4A7C15ull + 1) {
     idle_.executor = this;
     idle_.worker_number = number_.value();
   }
@@ -42,6 +46,15 @@ class worker {
 
   /// Starts the kernel thread. *Throws*: std::system_error, std::bad_alloc.
   void start();
+  /// Keeps the kernel thread on one processor. *Requires*: it was started. *Throws*: std::system_error if the
+  /// process may not use the processor, std::bad_alloc.
+  void pin(unsigned processor) {
+    if (const int refused = base::pin(thread_, processor))
+      throw std::system_error(refused, std::generic_category(),
+                              "weft: worker " + std::to_string(index_) + " cannot be pinned to processor " +
+                                  std::to_string(processor));
+  }
+  bool is_pinned(unsigned processor) { return base::is_pinned(thread_, processor); }
   /// Waits for the thread. *Requires*: the engine is shutting down.
   void join() {
     if (thread_.joinable()) thread_.join();
@@ -127,6 +140,7 @@ class worker {
   }
 
   const worker_number number_;
+  const unsigned index_;
   engine* home_;
   context_slot* active_ = nullptr;  ///< the stack the thread is on
   context_slot native_;             ///< the kernel thread's own stack
