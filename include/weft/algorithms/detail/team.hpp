@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSL-1.0
+// Where an algorithm is called from, who can help with it, and tasks that it waits for.
+#pragma once
+
+#include <weft/flow/runtime.hpp>
+
+#include <concepts>
+#include <utility>
+
+namespace weft::inline WEFT_ABI::algorithms {
+
+/// How an algorithm is called: in a task, or from anywhere with a runtime as its first argument. A function
+/// object, so that argument-dependent look-up never finds it beside the standard's.
+template <class Function>
+struct algorithm {
+  /// In a task. Contract violation outside tasks.
+  template <class... A>
+    requires std::invocable<const Function&, A...>
+  auto operator()(A&&... a) const {
+    if (is_outside(sched::current()))
+      sched::fail_outside("an algorithm was called outside a task; pass the runtime as its first argument");
+    return Function()(std::forward<A>(a)...);
+  }
+  /// As a run of its own.
+  template <class... A>
+    requires std::invocable<const Function&, A...>
+  auto operator()(runtime& rt, A&&... a) const {
+    return rt.run([&] { return Function()(std::forward<A>(a)...); });
+  }
+};
+
+/// Whether nobody can help: the serial algorithm is best then. *Requires*: called in a task.
+inline bool alone() noexcept { return !WEFT_RACES && sched::current().wanted_surplus == 0; }
+
+/// How many workers there are. *Requires*: called in a task.
+inline unsigned workers() noexcept { return sched::count_workers(sched::current()); }
+
+/// So many times a range is halved for each worker to get some parts.
+inline unsigned halvings(unsigned parts_of_each) noexcept {
+  unsigned n = 0;
+  while ((1u << n) < workers() * parts_of_each) ++n;
+  return n;
+}
+
+/// Runs f as a task with children of its own, and waits. *Throws*: as sync.
+template <class F>
+void run_and_wait(const char* name, F&& f) {
+  fork({.name = name}, std::forward<F>(f));
+  weft::sync();
+}
+
+/// Runs f and g as tasks, f before g in the reference order, and waits for both. *Throws*: as sync.
+template <class F, class G>
+void run_both(F&& f, G&& g) {
+  fork(std::forward<F>(f));
+  try {
+    fork(std::forward<G>(g));
+  } catch (...) {
+    weft::sync();  // f may refer to what the caller's exception is about to end
+    throw;
+  }
+  weft::sync();
+}
+
+}  // namespace weft::inline WEFT_ABI::algorithms
