@@ -8,6 +8,7 @@
 #include <weft/algorithms/for_each.hpp>
 #include <weft/algorithms/merge.hpp>
 #include <weft/algorithms/partition.hpp>
+#include <weft/algorithms/pipeline.hpp>
 #include <weft/algorithms/reduce.hpp>
 #include <weft/algorithms/scan.hpp>
 #include <weft/algorithms/sort.hpp>

@@ -51,12 +51,25 @@ void run_and_wait(const char* name, F&& f) {
 
 /// Runs f and g as tasks, f before g in the reference order, and waits for both. *Throws*: as sync.
 template <class F, class G>
-void run_both(F&& f, G&& g) {
-  fork(std::forward<F>(f));
+void run_both(const F& f, const G& g) {
   try {
-    fork(std::forward<G>(g));
+    fork([&f] { f(); });
+    fork([&g] { g(); });
   } catch (...) {
-    weft::sync();  // f may refer to what the caller's exception is about to end
+    weft::sync();  // they may refer to what the caller's exception is about to end
+    throw;
+  }
+  weft::sync();
+}
+
+/// Runs f(x) for each x of a range as a task, in the reference order of the range, and waits for all.
+/// *Throws*: as sync.
+template <class R, class F>
+void run_each(R&& range, const F& f) {
+  try {
+    for (auto& x : range) fork([&f, &x] { f(x); });
+  } catch (...) {
+    weft::sync();  // they may refer to what the caller's exception is about to end
     throw;
   }
   weft::sync();
