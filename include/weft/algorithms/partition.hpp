@@ -50,13 +50,12 @@ struct nth_element_function {
     iterator first = std::ranges::begin(r), last = first + std::ranges::distance(r);
     const ordering<std::reference_wrapper<Compare>, std::reference_wrapper<Projection>> less{compare,
                                                                                              projection};
-    constexpr bool plain = plain_numbers<iterator, Compare, Projection>;
     if (nth == last) return;
     if (!alone())
       run_and_wait("weft::nth_element", [&] {
         unsigned rounds = 2 * static_cast<unsigned>(std::bit_width(static_cast<std::size_t>(last - first)));
         for (; last - first > 8 * least_part && rounds != 0; --rounds) {
-          const three_parts<iterator> parts = split_at_pivot<plain>(first, last, less, halvings(2));
+          const three_parts<iterator> parts = split_at_pivot(first, last, less, halvings(2));
           if (nth < parts.equal)
             last = parts.equal;
           else if (nth < parts.greater)
@@ -81,7 +80,7 @@ inline constexpr algorithms::algorithm<algorithms::partition_function<false>> pa
 inline constexpr algorithms::algorithm<algorithms::partition_function<true>> stable_partition{};
 /// `nth_element(range, nth, compare = {}, projection = {})`: places at the iterator `nth` the element that
 /// would be there if the range was sorted, those that are not greater before it, and the others behind it.
-/// *Throws*: what the comparison throws; then no element is lost.
+/// *Throws*: as sort.
 inline constexpr algorithms::algorithm<algorithms::nth_element_function> nth_element{};
 
 }  // namespace weft::inline WEFT_ABI

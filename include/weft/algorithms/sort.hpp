@@ -17,13 +17,10 @@ struct sort_function {
     const iterator first = std::ranges::begin(r), last = first + std::ranges::distance(r);
     const ordering<std::reference_wrapper<Compare>, std::reference_wrapper<Projection>> less{compare,
                                                                                              projection};
-    constexpr bool plain = plain_numbers<iterator, Compare, Projection>;
-    // Equal integers cannot be told apart.
-    constexpr bool in_place = !Stable || (plain && std::is_integral_v<std::iter_value_t<iterator>>);
     const bool serial = alone() || last - first < 4 * least_part;
-    if constexpr (in_place) {
-      if (serial) return sort_serially<plain>(first, last, less);
-      sort_in_tasks<plain>(Stable ? "weft::stable_sort" : "weft::sort", first, last, less);
+    if constexpr (!Stable || equal_is_same<iterator, Compare, Projection>) {
+      if (serial) return sort_serially(first, last, less);
+      sort_in_tasks(Stable ? "weft::stable_sort" : "weft::sort", first, last, less);
     } else {
       if (serial) return stable_sort_serially(first, last, less);
       stable_sort_in_tasks("weft::stable_sort", first, last, less);
@@ -36,12 +33,12 @@ struct sort_function {
 /// `sort(range, compare = {}, projection = {})`: sorts the elements; the order of equal ones is unspecified,
 /// as it is of std::sort, and may differ from run to run.
 /// *Requires*: the comparison may be called several times at once; elements can be moved and swapped.
-/// *Throws*: what the comparison throws; with several workers, no element is lost.
-/// *Cost*: in place; n log n comparisons.
+/// *Throws*: what the comparison throws, and elements are then where they happen to be, some moved from.
+/// *Cost*: in place; n log n comparisons, also in the worst case.
 inline constexpr algorithms::algorithm<algorithms::sort_function<false>> sort{};
 /// `stable_sort(range, compare = {}, projection = {})`: the same, and equal elements stay in their order.
-/// *Throws*: what the comparison throws, and elements are then where they happen to be, some moved from;
-/// std::bad_alloc. *Cost*: memory for as many elements.
+/// *Throws*: as sort; std::bad_alloc. *Cost*: memory for as many elements (none for integers in their own
+/// order); n log n comparisons.
 inline constexpr algorithms::algorithm<algorithms::sort_function<true>> stable_sort{};
 
 }  // namespace weft::inline WEFT_ABI

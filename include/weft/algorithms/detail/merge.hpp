@@ -7,13 +7,36 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <type_traits>
+#include <cstdint>
+#include <memory>
 
 namespace weft::inline WEFT_ABI::algorithms {
 
-/// Elements that are copied as fast as a pointer is compared.
+/// *Returns*: `b` if `second`, else `a`; without a branch, which compilers make of a conditional expression.
 template <class T>
-inline constexpr bool small = std::is_trivially_copyable_v<T> && sizeof(T) <= 2 * sizeof(void*);
+WEFT_ALWAYS_INLINE const T* choose(const T* a, const T* b, bool second) noexcept {
+  const auto from = reinterpret_cast<std::uintptr_t>(a), to = reinterpret_cast<std::uintptr_t>(b);
+  return reinterpret_cast<const T*>(from + ((to - from) & -static_cast<std::uintptr_t>(second)));
+}
+
+/// Merges the two sorted halves of n small elements, from both ends at the same time.
+template <class T, class Before>
+void merge_halves(const T* from, std::ptrdiff_t n, T* out, const Before& before) {
+  const std::ptrdiff_t half = n / 2;
+  const T *a = from, *b = from + half, *a_last = b - 1, *b_last = from + n - 1;
+  T* out_last = out + n - 1;
+  for (std::ptrdiff_t i = 0; i != half; ++i) {  // neither half is exhausted before the last step
+    const bool second = before(*b, *a);
+    *out++ = *choose(a, b, second);
+    b += second;
+    a += !second;
+    const bool first = before(*b_last, *a_last);
+    *out_last-- = *choose(b_last, a_last, first);
+    a_last -= first;
+    b_last -= !first;
+  }
+  if (n % 2 != 0) *out = *(a <= a_last ? a : b);
+}
 
 /// Moves, or copies, into an output.
 template <bool Move, class I, class Out>
@@ -28,10 +51,10 @@ Out transfer(I first, I last, Out out) {
 /// come first.
 template <bool Move, class A, class B, class Out, class Before>
 Out merge_serially(A a, A a_end, B b, B b_end, Out out, const Before& before) {
-  if constexpr (std::is_same_v<A, B> && std::contiguous_iterator<A> && small<std::iter_value_t<A>>) {
+  if constexpr (to_small<A> && to_small<B> && std::is_same_v<std::iter_value_t<A>, std::iter_value_t<B>>) {
     while (a != a_end && b != b_end) {
       const bool second = before(*b, *a);
-      *out = *(second ? std::to_address(b) : std::to_address(a));  // chosen without a branch
+      *out = *choose(std::to_address(a), std::to_address(b), second);
       ++out;
       b += second;
       a += !second;

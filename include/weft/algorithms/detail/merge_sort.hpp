@@ -4,15 +4,11 @@
 
 #include <weft/algorithms/detail/merge.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::algorithms {
-
-/// Whether sort_small can sort what an iterator points to.
-template <class I>
-inline constexpr bool in_small_elements = std::contiguous_iterator<I> && small<std::iter_value_t<I>> &&
-                                          std::is_copy_assignable_v<std::iter_value_t<I>>;
 
 /// Memory beside n elements that are sorted, and the elements that were moved there.
 ///
@@ -54,8 +50,7 @@ void sort_small(T* v, T* buffer, std::ptrdiff_t n, bool to_buffer, const Less& l
   const std::ptrdiff_t middle = n / 2;
   sort_small(v, buffer, middle, !to_buffer, less);
   sort_small(v + middle, buffer + middle, n - middle, !to_buffer, less);
-  T* const from = to_buffer ? v : buffer;
-  merge_serially<true>(from, from + middle, from + middle, from + n, to_buffer ? buffer : v, less);
+  merge_halves(to_buffer ? v : buffer, n, to_buffer ? buffer : v, less);
 }
 
 /// Sorts [first, first + n), whose elements have places from `beside` on.
@@ -84,7 +79,7 @@ struct merge_sort {
 
  private:
   void sort_part_(I first, value* beside, std::ptrdiff_t n, bool to_buffer, std::size_t number) const {
-    if constexpr (in_small_elements<I>) {
+    if constexpr (to_small<I>) {
       sort_small(std::to_address(first), beside, n, to_buffer, less);
     } else {
       std::ranges::stable_sort(first, first + n, std::ref(less));
@@ -97,7 +92,7 @@ struct merge_sort {
 
 template <class I, class Less>
 void stable_sort_serially(I first, I last, const Less& less) {
-  if constexpr (in_small_elements<I>) {
+  if constexpr (to_small<I>) {
     const workspace<std::iter_value_t<I>> memory(static_cast<std::size_t>(last - first), 0);
     sort_small(std::to_address(first), memory.data(), last - first, false, less);
   } else {

@@ -11,16 +11,16 @@
 namespace weft::inline WEFT_ABI::algorithms {
 
 /// One worker's way to sort.
-template <bool Plain, class I, class Less>
+template <class I, class Less>
 void sort_serially(I first, I last, const Less& less) {
-  if constexpr (Plain)
-    boost::sort::pdqsort_branchless(std::to_address(first), std::to_address(last), std::less<>());
+  if constexpr (to_small<I>)
+    boost::sort::pdqsort_branchless(std::to_address(first), std::to_address(last), std::ref(less));
   else
     std::ranges::sort(first, last, std::ref(less));
 }
 
 /// Sorts [first, last), the whole of which has `total` elements; after `rounds` bad pivots serially.
-template <bool Plain, class I, class Less>
+template <class I, class Less>
 struct quicksort {
   std::ptrdiff_t total;
   unsigned workers;
@@ -28,18 +28,18 @@ struct quicksort {
 
   void operator()(I first, I last, unsigned rounds) const {
     const std::ptrdiff_t n = last - first;
-    if (n <= 2 * least_part || rounds == 0) return sort_serially<Plain>(first, last, less);
+    if (n <= 2 * least_part || rounds == 0) return sort_serially(first, last, less);
     // While there are fewer sides than workers, they help to split.
     const unsigned helping = n > total / workers ? halvings(1) : 0;
-    const three_parts<I> parts = split_at_pivot<Plain>(first, last, less, helping);
+    const three_parts<I> parts = split_at_pivot(first, last, less, helping);
     fork([this, first, end = parts.equal, rounds] { (*this)(first, end, rounds - 1); });
     fork([this, begin = parts.greater, last, rounds] { (*this)(begin, last, rounds - 1); });
   }
 };
 
-template <bool Plain, class I, class Less>
+template <class I, class Less>
 void sort_in_tasks(const char* name, I first, I last, const Less& less) {
-  const quicksort<Plain, I, Less> sort{last - first, workers(), less};
+  const quicksort<I, Less> sort{last - first, workers(), less};
   const unsigned rounds = 2 * static_cast<unsigned>(std::bit_width(static_cast<std::size_t>(last - first)));
   run_and_wait(name, [&] { sort(first, last, rounds); });
 }

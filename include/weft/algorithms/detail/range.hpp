@@ -46,10 +46,20 @@ inline constexpr bool compares_by_less =
     std::is_same_v<Compare, std::ranges::less> || std::is_same_v<Compare, std::less<>> ||
     std::is_same_v<Compare, std::less<T>>;
 
-/// Whether elements are numbers in memory, compared by operator <: then no branch is needed to sort them.
+/// Elements that are copied as fast as pointers.
+template <class T>
+inline constexpr bool small =
+    std::is_trivially_copyable_v<T> && std::is_copy_assignable_v<T> && sizeof(T) <= 2 * sizeof(void*);
+
+/// Whether an iterator points to such elements in memory: these are rearranged without branches, which would
+/// be predicted wrongly half of the time.
+template <class I>
+inline constexpr bool to_small = std::contiguous_iterator<I> && small<std::iter_value_t<I>>;
+
+/// Whether equal elements cannot be told apart.
 template <class I, class Compare, class Projection>
-inline constexpr bool plain_numbers =
-    std::contiguous_iterator<I> && std::is_arithmetic_v<std::iter_value_t<I>> &&
-    std::is_same_v<Projection, std::identity> && compares_by_less<Compare, std::iter_value_t<I>>;
+inline constexpr bool equal_is_same =
+    std::is_integral_v<std::iter_value_t<I>> && std::is_same_v<Projection, std::identity> &&
+    compares_by_less<Compare, std::iter_value_t<I>>;
 
 }  // namespace weft::inline WEFT_ABI::algorithms

@@ -18,9 +18,9 @@ template <class I, class Is>
 I split(I first, I last, const Is& is) {
   return std::ranges::partition(first, last, std::ref(is)).begin();
 }
-/// The same of numbers, without a branch that could be predicted wrongly.
+/// The same of small elements, without a branch.
 template <class T, class Is>
-T* split_numbers(T* first, T* last, const Is& is) {
+T* split_small(T* first, T* last, const Is& is) {
   T* others = first;
   for (; first != last; ++first) {
     const T e = *first;
@@ -89,20 +89,20 @@ struct three_parts {
 };
 
 /// Rearranges the range so. *Requires*: at least 16 elements.
-template <bool Plain, class I, class Less>
+template <class I, class Less>
 three_parts<I> split_at_pivot(I first, I last, const Less& less, unsigned halvings) {
   std::ranges::iter_swap(first, choose_pivot(first, last, less));
   const auto split_by = [halvings](I from, I to, const auto& is) {
     const auto part = [&is](I f, I l) {
-      if constexpr (Plain)
-        return f + (split_numbers(std::to_address(f), std::to_address(l), is) - std::to_address(f));
+      if constexpr (to_small<I>)
+        return f + (split_small(std::to_address(f), std::to_address(l), is) - std::to_address(f));
       else
         return split(f, l, is);
     };
     return split_in_parts(from, to, part, halvings);
   };
-  // A number is compared in a register, not in memory that might change.
-  using pivot_type = std::conditional_t<Plain, const std::iter_value_t<I>, const std::iter_value_t<I>&>;
+  // Best compared in registers, not in memory that might change.
+  using pivot_type = std::conditional_t<to_small<I>, const std::iter_value_t<I>, const std::iter_value_t<I>&>;
   pivot_type pivot = *first;
   const I equal = split_by(first + 1, last, [&less, pivot](const auto& e) { return less(e, pivot); }) - 1;
   std::ranges::iter_swap(first, equal);
