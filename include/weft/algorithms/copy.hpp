@@ -87,6 +87,11 @@ struct unique_copy_function {
         "weft::unique_copy", begin, static_cast<std::size_t>(std::ranges::size(r)), out,
         [&](std::size_t i) { return i == 0 || !same(*at(begin, i - 1), *at(begin, i)); });
   }
+  template <range R, std::random_access_iterator Out, class Equal = std::ranges::equal_to,
+            class Projection = std::identity>
+  Out operator()(runtime& rt, R&& r, Out out, Equal equal = {}, Projection projection = {}) const {
+    return rt.run([&] { return (*this)(r, out, std::move(equal), std::move(projection)); });
+  }
 };
 
 }  // namespace algorithms

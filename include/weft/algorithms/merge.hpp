@@ -28,6 +28,14 @@ struct merge_function {
                  [&] { merge_in_parts<false>(a, a + na, b, b + nb, out, before, longest); });
     return at(out, static_cast<std::size_t>(na + nb));
   }
+  template <range R1, range R2, std::random_access_iterator Out, class Compare = std::ranges::less,
+            class Projection1 = std::identity, class Projection2 = std::identity>
+  Out operator()(runtime& rt, R1&& r1, R2&& r2, Out out, Compare compare = {}, Projection1 projection1 = {},
+                 Projection2 projection2 = {}) const {
+    return rt.run([&] {
+      return (*this)(r1, r2, out, std::move(compare), std::move(projection1), std::move(projection2));
+    });
+  }
 };
 
 }  // namespace algorithms

@@ -66,6 +66,11 @@ struct nth_element_function {
       });
     if (first != last) std::ranges::nth_element(first, nth, last, std::ref(less));
   }
+  template <range R, class Compare = std::ranges::less, class Projection = std::identity>
+  void operator()(runtime& rt, R&& r, std::ranges::iterator_t<R> nth, Compare compare = {},
+                  Projection projection = {}) const {
+    rt.run([&] { (*this)(r, nth, std::move(compare), std::move(projection)); });
+  }
 };
 
 }  // namespace algorithms

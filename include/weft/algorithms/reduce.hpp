@@ -54,6 +54,11 @@ struct reduce_function {
   T operator()(R&& r, T init = T(), Operation op = {}, Projection projection = {}) const {
     return transform_reduce_function()(r, std::move(init), std::move(op), std::move(projection));
   }
+  template <range R, class T = std::ranges::range_value_t<R>, class Operation = std::plus<>,
+            class Projection = std::identity>
+  T operator()(runtime& rt, R&& r, T init = T(), Operation op = {}, Projection projection = {}) const {
+    return rt.run([&] { return (*this)(r, std::move(init), std::move(op), std::move(projection)); });
+  }
 };
 
 struct count_if_function {
@@ -115,6 +120,11 @@ struct extreme_function {
       if (of_piece) take(found, of_piece);
     });
     return found.value_or(at(begin, n));
+  }
+  template <range R, class Compare = std::ranges::less, class Projection = std::identity>
+  std::ranges::borrowed_iterator_t<R> operator()(runtime& rt, R&& r, Compare compare = {},
+                                                 Projection projection = {}) const {
+    return rt.run([&] { return (*this)(std::forward<R>(r), std::move(compare), std::move(projection)); });
   }
 };
 

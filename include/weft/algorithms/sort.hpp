@@ -26,6 +26,10 @@ struct sort_function {
       stable_sort_in_tasks("weft::stable_sort", first, last, less);
     }
   }
+  template <range R, class Compare = std::ranges::less, class Projection = std::identity>
+  void operator()(runtime& rt, R&& r, Compare compare = {}, Projection projection = {}) const {
+    rt.run([&] { (*this)(r, std::move(compare), std::move(projection)); });
+  }
 };
 
 }  // namespace algorithms

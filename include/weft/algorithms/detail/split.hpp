@@ -101,15 +101,18 @@ three_parts<I> split_at_pivot(I first, I last, const Less& less, unsigned halvin
     };
     return split_in_parts(from, to, part, halvings);
   };
-  // Best compared in registers, not in memory that might change.
-  using pivot_type = std::conditional_t<to_small<I>, const std::iter_value_t<I>, const std::iter_value_t<I>&>;
-  pivot_type pivot = *first;
-  const I equal = split_by(first + 1, last, [&less, pivot](const auto& e) { return less(e, pivot); }) - 1;
+  // Best compared in registers, not in memory that might change; but only if it can be copied.
+  struct {
+    std::conditional_t<to_small<I>, const std::iter_value_t<I>, const std::iter_value_t<I>&> value;
+  } pivot{*first};
+  const I equal =
+      split_by(first + 1, last, [&less, pivot](const auto& e) { return less(e, pivot.value); }) - 1;
   std::ranges::iter_swap(first, equal);
   // Few are less: many may be equal, and of these there is nothing more to sort.
   if (equal - first >= (last - first) / 16) return {equal, equal + 1};
-  pivot_type again = *equal;
-  return {equal, split_by(equal + 1, last, [&less, again](const auto& e) { return !less(again, e); })};
+  decltype(pivot) again{*equal};
+  return {equal,
+          split_by(equal + 1, last, [&less, again](const auto& e) { return !less(again.value, e); })};
 }
 
 }  // namespace weft::inline WEFT_ABI::algorithms

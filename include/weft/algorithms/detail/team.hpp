@@ -9,19 +9,13 @@
 
 namespace weft::inline WEFT_ABI::algorithms {
 
-/// How an algorithm is called: in a task, or from anywhere with a runtime as its first argument. A function
-/// object, so that argument-dependent look-up never finds it beside the standard's.
+/// How an algorithm is called: in a task as Function says, or from anywhere with a runtime as its first
+/// argument, as a run of its own. A function object, so that argument-dependent look-up never finds it beside
+/// the standard's. (Function itself takes the runtime where `{}` may stand for an argument.)
 template <class Function>
-struct algorithm {
-  /// In a task. Contract violation outside tasks.
-  template <class... A>
-    requires std::invocable<const Function&, A...>
-  auto operator()(A&&... a) const {
-    if (is_outside(sched::current()))
-      sched::fail_outside("an algorithm was called outside a task; pass the runtime as its first argument");
-    return Function()(std::forward<A>(a)...);
-  }
-  /// As a run of its own.
+struct algorithm : Function {
+  using Function::operator();
+
   template <class... A>
     requires std::invocable<const Function&, A...>
   auto operator()(runtime& rt, A&&... a) const {
@@ -29,11 +23,19 @@ struct algorithm {
   }
 };
 
-/// Whether nobody can help: the serial algorithm is best then. *Requires*: called in a task.
-inline bool alone() noexcept { return !WEFT_RACES && sched::current().wanted_surplus == 0; }
+/// *Returns*: the strand of the task that calls an algorithm. Contract violation outside tasks.
+inline sched::strand& caller() noexcept {
+  sched::strand& s = sched::current();
+  if (is_outside(s))
+    sched::fail_outside("an algorithm was called outside a task; pass the runtime as its first argument");
+  return s;
+}
 
-/// How many workers there are. *Requires*: called in a task.
-inline unsigned workers() noexcept { return sched::count_workers(sched::current()); }
+/// Whether nobody can help: the serial algorithm is best then.
+inline bool alone() noexcept { return caller().wanted_surplus == 0 && !WEFT_RACES; }
+
+/// How many workers there are.
+inline unsigned workers() noexcept { return sched::count_workers(caller()); }
 
 /// So many times a range is halved for each worker to get some parts.
 inline unsigned halvings(unsigned parts_of_each) noexcept {
