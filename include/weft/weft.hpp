@@ -4,10 +4,12 @@
 #pragma once
 
 #include <weft/flow/completion.hpp>
+#include <weft/flow/interval.hpp>
 #include <weft/flow/loop.hpp>
 #include <weft/flow/no_suspend.hpp>
 #include <weft/flow/recorded.hpp>
 #include <weft/flow/runtime.hpp>
+#include <weft/flow/steal_function.hpp>
 #include <weft/flow/this_task.hpp>
 #include <weft/orwl.hpp>
 #include <weft/version.hpp>

@@ -4,6 +4,7 @@
 
 #include <weft/base/contract.hpp>
 #include <weft/base/lock.hpp>
+#include <weft/base/platform.hpp>
 #include <weft/context/stack_pointer.hpp>
 #include <weft/memory/deferred_release.hpp>
 #include <weft/task/delegated_rights.hpp>
@@ -26,6 +27,7 @@ struct strand;
 class graph;
 struct graph_node;
 struct recorded_call;
+class divisible_body;
 
 /// Looks of the owner at strand::attention end here. Any bit sends the owner off its fast path.
 enum attention_bits : std::uint8_t {
@@ -133,7 +135,9 @@ struct alignas(64) strand {
   base::atomic<bool> earliest_first{false};  ///< thieves better take what comes soon in reference order
   base::atomic<graph*> graphs{nullptr};      ///< of its promoted frames, changed under
   base::spin_lock graphs_mutex;
-  steal_cooldown cooldown;                ///< frames that thieves leave to the owner
+  base::atomic<divisible_body*> divisible{nullptr};  ///< of its bodies, the outermost first, changed under
+  base::mutex divisible_mutex;                       ///< which thieves hold while they call user code
+  steal_cooldown cooldown;                           ///< frames that thieves leave to the owner
   graph* source_graph = nullptr;          ///< whose nodes it executes, if it took them from a graph:
   graph_node* node = nullptr;             ///< the one it executes,
   graph_node* batch = nullptr;            ///< those not begun,

@@ -2,6 +2,7 @@
 // The thief: how it gets into another worker's strand without taxing the owner, and what it takes out.
 #pragma once
 
+#include <weft/sched/detail/divide.hpp>
 #include <weft/sched/detail/graph_owner.hpp>
 #include <weft/sched/steal_entry.hpp>
 
@@ -42,7 +43,10 @@ inline bool worker::lock_for_theft(strand& s) noexcept {
 
 /// Enters a strand that waits: nobody executes it, so its lock is enough.
 inline strand* worker::steal_from_waiting(worker& victim) {
-  return victim.waiting_.first_of([this](strand& s) -> strand* {
+  strand* divisible = nullptr;
+  strand* const found = victim.waiting_.first_of([&, this](strand& s) -> strand* {
+    // Relaxed: a hint.
+    if (divisible == nullptr && s.divisible.load(base::memory_order_relaxed) != nullptr) divisible = &s;
     if (strand* batch = take_from_graphs(s, false)) return batch;
     if (s.root.child.load(base::memory_order_relaxed) == nullptr || !lock_for_theft(s)) return nullptr;
     strand* got = nullptr;
@@ -53,6 +57,7 @@ inline strand* worker::steal_from_waiting(worker& victim) {
     s.mutex.unlock();
     return got;
   });
+  return found == nullptr && divisible != nullptr ? take_part(*divisible) : found;
 }
 
 /// Orders the thief itself where the owner has not answered. *Returns*: whether it is alone inside.
@@ -75,6 +80,7 @@ inline bool worker::fence_for(steal_entry& entry) noexcept {
 inline strand* worker::steal_from_running(strand& s) {
   using namespace base;
   if (strand* batch = take_from_graphs(s, true)) return batch;
+  if (strand* part = take_part(s)) return part;
   if (s.cooldown.covers(s.root)) {
     look_again_at(s.cooldown.last());
     return nullptr;

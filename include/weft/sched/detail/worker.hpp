@@ -97,6 +97,7 @@ class worker {
   strand* steal();
   strand* steal_from_running(strand& s);
   strand* steal_from_waiting(worker& victim);
+  strand* take_part(strand& s) noexcept;
   bool lock_for_theft(strand& s) noexcept;
   bool fence_for(steal_entry& entry) noexcept;
   strand* take_from(strand& s) noexcept;
