@@ -97,8 +97,8 @@ class chain {
 
   part& begin_(pace& speed) {
     speed.restart();
-    const std::size_t left = n_ - begun_, fair = left / (2 * workers()) + 1;
-    part& p = parts_.emplace_back(part{parts_.size(), begun_, begun_ + std::min(speed.next(left), fair)});
+    const std::size_t fair = (n_ - begun_) / (2 * workers()) + 1;  // so that all end at about the same time
+    part& p = parts_.emplace_back(part{parts_.size(), begun_, begun_ + speed.next(fair)});
     begun_ = p.last;
     return p;
   }

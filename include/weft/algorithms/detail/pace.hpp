@@ -15,7 +15,10 @@ namespace weft::inline WEFT_ABI::algorithms {
 class pace {
  public:
   /// *Returns*: how many to process now, of `left` that there are.
-  std::size_t next(std::size_t left) const noexcept { return std::min(size_, left); }
+  std::size_t next(std::size_t left) noexcept {
+    all_ = left >= size_;
+    return std::min(size_, left);
+  }
   /// As many as next() said have been processed, since the last call or the beginning.
   void note() noexcept {
     const clock::time_point now = clock::now();
@@ -23,7 +26,7 @@ class pace {
     last_ = now;
     if (took >= shortest) known_ = true;
     if (took < shortest)
-      size_ *= 2;
+      size_ *= all_ ? 2 : 1;  // fewer say nothing
     else if (took > longest && size_ > 1)
       size_ /= 2;
   }
@@ -38,6 +41,7 @@ class pace {
 
   std::size_t size_ = 1;
   bool known_ = false;
+  bool all_ = true;  ///< next() has said size_
   clock::time_point last_ = clock::now();
 };
 
