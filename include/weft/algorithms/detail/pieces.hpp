@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
-// A range of indices in adjacent pieces, which are divided where workers ask for work; each piece keeps what
-// it has found.
+// A range of indices in adjacent pieces, from which idle workers take halves; each piece keeps what it has
+// found.
 #pragma once
 
 #include <weft/algorithms/detail/pace.hpp>
 #include <weft/algorithms/detail/team.hpp>
 #include <weft/base/atomic.hpp>
+#include <weft/flow/interval.hpp>
+#include <weft/flow/steal_function.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -16,7 +18,8 @@ namespace weft::inline WEFT_ABI::algorithms {
 /// one piece in their order and with the same `found`, which begins as Found(). It returns whether nothing
 /// behind these indices matters any more.
 ///
-/// Who may touch it when: a piece belongs to the task that works on it, and after run() to the caller.
+/// Who may touch it when: what a piece has found belongs to the task that works on it, its `next` to the steal
+/// function of this task; after run() both belong to the caller.
 template <class Found, class Body>
 class pieces {
  public:
@@ -29,7 +32,7 @@ class pieces {
 
   /// Processes all. *Throws*: as sync; then no piece is of use.
   void run(const char* name) {
-    run_and_wait(name, [this] { work_(first_, 0, n_); });
+    if (n_ != 0) run_and_wait(name, [this] { work_(first_, 0, n_); });
   }
   /// Calls f for what each piece has found, in order. *Requires*: run() has returned.
   template <class F>
@@ -41,6 +44,13 @@ class pieces {
   struct piece {
     Found found{};
     std::unique_ptr<piece> next = nullptr;  ///< in the order of the indices
+
+    piece& insert_behind() {
+      auto made = std::make_unique<piece>();
+      made->next = std::move(next);
+      next = std::move(made);
+      return *next;
+    }
   };
 
   /// Nothing behind index i matters any more: pieces there end soon. *Thread safety*: any.
@@ -55,32 +65,36 @@ class pieces {
     [[maybe_unused]] const sched::races::unseen library;
     return end_.load(base::memory_order_relaxed) < i;  // relaxed: see end_behind_
   }
+  /// Works on a piece at its front, while thieves take halves of what is left at its back.
   void work_(piece& p, std::size_t first, std::size_t last) {
+    if constexpr (WEFT_RACES) return divide_(p, first, last);
     sched::strand& s = sched::current();
+    interval<std::size_t> left(first, last);
+    base::atomic<std::size_t> least{1};  // fewer are not worth a theft
+    const steal_function give([&](thief& t) {
+      // Relaxed: an older number does no harm.
+      if (const auto taken = left.take_back_half(least.load(base::memory_order_relaxed)))
+        t.fork([this, &back = p.insert_behind(), taken] { work_(back, taken->first, taken->last); });
+    });
     pace speed;
-    while (first != last && !ended_before_(first)) {
-      if (stopped_(s)) throw cancelled();
-      const std::size_t left = last - first;
-      const std::size_t now = WEFT_RACES ? std::min(left, n_ / 64 + 1) : speed.next(left);
-      if (left > now && (WEFT_RACES || (speed.known() && s.surplus == 0))) return divide_(s, p, first, last);
-      if (body_(p.found, first, first + now)) return end_behind_(first);
-      first += now;
+    while (const auto now = left.take_front(speed.next(n_))) {
+      if (sched::look(s)) throw cancelled();
+      if (ended_before_(now->first)) return;
+      if (body_(p.found, now->first, now->last)) return end_behind_(now->first);
       speed.note();
+      least.store(speed.next(n_), base::memory_order_relaxed);  // see above
     }
   }
-  static bool stopped_(sched::strand& s) noexcept {
-    [[maybe_unused]] const sched::races::unseen library;
-    return sched::look(s);
-  }
-  void divide_(sched::strand& s, piece& p, std::size_t first, std::size_t last) {
-    auto made = std::make_unique<piece>();
-    piece& back = *made;
-    made->next = std::move(p.next);
-    p.next = std::move(made);
+  /// Where races are looked for: each small piece is a task.
+  void divide_(piece& p, std::size_t first, std::size_t last) {
+    if (last - first <= n_ / 64 + 1) {
+      if (!ended_before_(first) && body_(p.found, first, last)) end_behind_(first);
+      return;
+    }
+    piece& back = p.insert_behind();
     const std::size_t middle = first + (last - first) / 2;
-    sched::count_division(s);
-    fork([this, &p, first, middle] { work_(p, first, middle); });
-    fork([this, &back, middle, last] { work_(back, middle, last); });
+    fork([this, &p, first, middle] { divide_(p, first, middle); });
+    fork([this, &back, middle, last] { divide_(back, middle, last); });
   }
 
   base::atomic<std::size_t> end_;
