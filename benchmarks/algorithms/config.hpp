@@ -100,9 +100,9 @@ outcome measure(const problem& p, Rival& r) {
   if (p.algorithm == what::scan) r.scan(v, out);
   if (p.algorithm == what::reduce) sum = r.reduce(v);
   const double seconds = clock.seconds();
-  return plain_outcome(p.algorithm == what::reduce ? static_cast<long long>(sum >> 1)
-                                                   : digest(out.empty() ? v : out),
-                       n, seconds);
+  return plain_outcome(
+      p.algorithm == what::reduce ? static_cast<long long>(sum >> 1) : digest(out.empty() ? v : out), n,
+      seconds);
 }
 
 }  // namespace weft_bench

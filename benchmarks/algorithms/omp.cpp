@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
-// The algorithms with the parallel mode of GNU's library; built once per compiler, each with its own OpenMP runtime.
+// The algorithms with the parallel mode of GNU's library; built once per compiler, each with its own OpenMP
+// runtime.
 #include "config.hpp"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // in its own headers
 #include <omp.h>
-
-#include <functional>
 #include <parallel/algorithm>
 #include <parallel/numeric>
+
+#include <functional>
 
 namespace {
 

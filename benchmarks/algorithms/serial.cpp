@@ -23,8 +23,7 @@ struct serial {
   }
   number pipe(std::size_t n) {
     number all = 0;
-    for (number i = 0; i < n; ++i)
-      all = all * 31 + stage_work(stage_work(stage_work(stage_work(i))));
+    for (number i = 0; i < n; ++i) all = all * 31 + stage_work(stage_work(stage_work(stage_work(i))));
     return all;
   }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The algorithms with oneTBB's own: parallel_sort, parallel_scan, parallel_reduce, parallel_pipeline; and with the
-// standard library's parallel algorithms, which use oneTBB.
+// The algorithms with oneTBB's own: parallel_sort, parallel_scan, parallel_reduce, parallel_pipeline; and
+// with the standard library's parallel algorithms, which use oneTBB.
 #include "config.hpp"
 
 #include <oneapi/tbb/blocked_range.h>
@@ -49,16 +49,16 @@ struct with_tbb {
   number pipe(std::size_t n) {
     number i = 0, all = 0;
     const auto in_order = tbb::filter_mode::serial_in_order, parallel = tbb::filter_mode::parallel;
-    tbb::parallel_pipeline(16, tbb::make_filter<void, number>(in_order,
-                                                              [&](tbb::flow_control& c) {
-                                                                if (i == n) c.stop();
-                                                                return i == n ? 0 : i++;
-                                                              }) &
-                                   tbb::make_filter<number, number>(in_order, stage_work) &
-                                   tbb::make_filter<number, number>(parallel, stage_work) &
-                                   tbb::make_filter<number, number>(parallel, stage_work) &
-                                   tbb::make_filter<number, void>(
-                                       in_order, [&](number x) { all = all * 31 + stage_work(x); }));
+    tbb::parallel_pipeline(
+        16, tbb::make_filter<void, number>(in_order,
+                                           [&](tbb::flow_control& c) {
+                                             if (i == n) c.stop();
+                                             return i == n ? 0 : i++;
+                                           }) &
+                tbb::make_filter<number, number>(in_order, stage_work) &
+                tbb::make_filter<number, number>(parallel, stage_work) &
+                tbb::make_filter<number, number>(parallel, stage_work) &
+                tbb::make_filter<number, void>(in_order, [&](number x) { all = all * 31 + stage_work(x); }));
     return all;
   }
 };
@@ -83,8 +83,7 @@ outcome run_in_arena(int index, unsigned workers) {
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, workers);
   tbb::task_arena arena{int(workers)};
   return arena.execute([&] {
-    tbb::parallel_reduce(
-        range(0, 1000, 1), 0, [](const range&, int x) { return x; }, std::plus<>());
+    tbb::parallel_reduce(range(0, 1000, 1), 0, [](const range&, int x) { return x; }, std::plus<>());
     Rival r;
     return measure(problems[index], r);
   });

@@ -21,8 +21,8 @@ TEST_CASE("each element is processed once") {
     std::ranges::transform(v, expected.begin(), [](number e) { return e + 3; });
     CHECK(w == expected);
 
-    CHECK(weft::transform(rt, v, x.begin(), [](number e) { return e * e; }, [](number e) { return e + 1; }) ==
-          x.end());
+    CHECK(weft::transform(
+              rt, v, x.begin(), [](number e) { return e * e; }, [](number e) { return e + 1; }) == x.end());
     std::ranges::transform(v, expected.begin(), [](number e) { return (e + 1) * (e + 1); });
     CHECK(x == expected);
 
@@ -180,9 +180,8 @@ TEST_CASE("the first exception in the order of the range is thrown") {
     CHECK(thrown_by([&] { weft::transform(rt, v, out.begin(), f); }) == first);
     CHECK(thrown_by([&] { weft::transform_reduce(rt, v, 0L, std::plus<>(), f); }) == first);
     CHECK(thrown_by([&] { weft::count_if(rt, v, f); }) == first);
-    CHECK(thrown_by([&] {
-            weft::copy_if(rt, v, out.begin(), [&](long i) { return f(i) % 2 == 0; });
-          }) == first);
+    CHECK(thrown_by([&] { weft::copy_if(rt, v, out.begin(), [&](long i) { return f(i) % 2 == 0; }); }) ==
+          first);
     // A search that succeeds before does not fail.
     CHECK(thrown_by([&] { weft::find_if(rt, v, [&](long i) { return f(i) < 0; }); }) == first);
     if (first > 0) {

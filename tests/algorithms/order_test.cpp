@@ -264,14 +264,13 @@ TEST_CASE("items pass through a pipeline in order, and a few at a time") {
       };
       CHECK(thrown_by([&] {
               weft::pipeline(
-                  rt, tokens, [&]() { return std::optional<int>(read++); },
-                  weft::parallel_stage(fail_at(53)), weft::serial_stage(fail_at(51)),
-                  weft::serial_stage([&](int) { ++done; }));
+                  rt, tokens, [&]() { return std::optional<int>(read++); }, weft::parallel_stage(fail_at(53)),
+                  weft::serial_stage(fail_at(51)), weft::serial_stage([&](int) { ++done; }));
             }) == 51);
       CHECK(done == 51);
       CHECK(read < 51 + 20 + int(tokens));
-      CHECK_THROWS_AS(weft::pipeline(rt, 0, [] { return std::optional<int>(); },
-                                     weft::serial_stage([](int) {})),
+      CHECK_THROWS_AS(weft::pipeline(
+                          rt, 0, [] { return std::optional<int>(); }, weft::serial_stage([](int) {})),
                       weft::error);
     }
 }

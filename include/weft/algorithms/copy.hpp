@@ -69,11 +69,10 @@ struct copy_if_function {
   template <range R, std::random_access_iterator Out, class Predicate, class Projection = std::identity>
   Out operator()(R&& r, Out out, Predicate predicate, Projection projection = {}) const {
     const auto begin = std::ranges::begin(r);
-    return copy_wanted("weft::copy_if", begin, static_cast<std::size_t>(std::ranges::size(r)), out,
-                       [&](std::size_t i) {
-                         return static_cast<bool>(
-                             std::invoke(predicate, std::invoke(projection, *at(begin, i))));
-                       });
+    return copy_wanted(
+        "weft::copy_if", begin, static_cast<std::size_t>(std::ranges::size(r)), out, [&](std::size_t i) {
+          return static_cast<bool>(std::invoke(predicate, std::invoke(projection, *at(begin, i))));
+        });
   }
 };
 
@@ -83,9 +82,8 @@ struct unique_copy_function {
   Out operator()(R&& r, Out out, Equal equal = {}, Projection projection = {}) const {
     const auto begin = std::ranges::begin(r);
     const ordering<std::reference_wrapper<Equal>, std::reference_wrapper<Projection>> same{equal, projection};
-    return copy_wanted(
-        "weft::unique_copy", begin, static_cast<std::size_t>(std::ranges::size(r)), out,
-        [&](std::size_t i) { return i == 0 || !same(*at(begin, i - 1), *at(begin, i)); });
+    return copy_wanted("weft::unique_copy", begin, static_cast<std::size_t>(std::ranges::size(r)), out,
+                       [&](std::size_t i) { return i == 0 || !same(*at(begin, i - 1), *at(begin, i)); });
   }
   template <range R, std::random_access_iterator Out, class Equal = std::ranges::equal_to,
             class Projection = std::identity>

@@ -50,7 +50,8 @@ struct conquest {
 struct divide_and_conquer_function {
   template <class P, class Small, class Solve, class Divide, class Combine = std::nullptr_t>
   std::remove_cvref_t<std::invoke_result_t<Solve&, P&>> operator()(P problem, Small small, Solve solve,
-                                                                   Divide divide, Combine combine = {}) const {
+                                                                   Divide divide,
+                                                                   Combine combine = {}) const {
     caller();
     const conquest<Small, Solve, Divide, Combine> conquer{small, solve, divide, combine};
     return conquer(problem);

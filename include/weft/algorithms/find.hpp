@@ -48,23 +48,22 @@ struct find_if_function {
   template <range R, class Predicate, class Projection = std::identity>
   std::ranges::borrowed_iterator_t<R> operator()(R&& r, Predicate predicate,
                                                  Projection projection = {}) const {
-    return at(std::ranges::begin(r),
-              find_first("weft::find_if", std::ranges::begin(r), std::size_t(std::ranges::size(r)),
-                         [&](auto&& e) {
-                           return static_cast<bool>(std::invoke(
-                               predicate, std::invoke(projection, std::forward<decltype(e)>(e))));
-                         }));
+    return at(
+        std::ranges::begin(r),
+        find_first("weft::find_if", std::ranges::begin(r), std::size_t(std::ranges::size(r)), [&](auto&& e) {
+          return static_cast<bool>(
+              std::invoke(predicate, std::invoke(projection, std::forward<decltype(e)>(e))));
+        }));
   }
 };
 
 struct find_function {
   template <range R, class T, class Projection = std::identity>
   std::ranges::borrowed_iterator_t<R> operator()(R&& r, const T& value, Projection projection = {}) const {
-    return at(std::ranges::begin(r),
-              find_first("weft::find", std::ranges::begin(r), std::size_t(std::ranges::size(r)),
-                         [&](auto&& e) {
-                           return std::invoke(projection, std::forward<decltype(e)>(e)) == value;
-                         }));
+    return at(
+        std::ranges::begin(r),
+        find_first("weft::find", std::ranges::begin(r), std::size_t(std::ranges::size(r)),
+                   [&](auto&& e) { return std::invoke(projection, std::forward<decltype(e)>(e)) == value; }));
   }
 };
 
@@ -74,11 +73,11 @@ struct quantifier_function {
   template <range R, class Predicate, class Projection = std::identity>
   bool operator()(R&& r, Predicate predicate, Projection projection = {}) const {
     const auto n = static_cast<std::size_t>(std::ranges::size(r));
-    const bool there = find_first("weft::any_of", std::ranges::begin(r), n, [&](auto&& e) {
-                         return static_cast<bool>(std::invoke(
-                                    predicate, std::invoke(projection, std::forward<decltype(e)>(e)))) ==
-                                Wanted;
-                       }) != n;
+    const bool there =
+        find_first("weft::any_of", std::ranges::begin(r), n, [&](auto&& e) {
+          return static_cast<bool>(
+                     std::invoke(predicate, std::invoke(projection, std::forward<decltype(e)>(e)))) == Wanted;
+        }) != n;
     return there == If;
   }
 };

@@ -24,8 +24,7 @@ struct merge_function {
     };
     if (alone()) return merge_serially<false>(a, a + na, b, b + nb, out, before);
     const std::ptrdiff_t longest = std::max<std::ptrdiff_t>(2048, (na + nb) / (8 * workers()));
-    run_and_wait("weft::merge",
-                 [&] { merge_in_parts<false>(a, a + na, b, b + nb, out, before, longest); });
+    run_and_wait("weft::merge", [&] { merge_in_parts<false>(a, a + na, b, b + nb, out, before, longest); });
     return at(out, static_cast<std::size_t>(na + nb));
   }
   template <range R1, range R2, std::random_access_iterator Out, class Compare = std::ranges::less,

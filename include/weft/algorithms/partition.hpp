@@ -18,8 +18,7 @@ struct partition_function {
     using iterator = std::ranges::iterator_t<R>;
     const iterator first = std::ranges::begin(r), last = first + std::ranges::distance(r);
     const auto is = [&](auto&& e) {
-      return static_cast<bool>(
-          std::invoke(predicate, std::invoke(projection, std::forward<decltype(e)>(e))));
+      return static_cast<bool>(std::invoke(predicate, std::invoke(projection, std::forward<decltype(e)>(e))));
     };
     const unsigned parts = alone() ? 0 : halvings(4);
     iterator middle = last;
@@ -37,8 +36,7 @@ struct partition_function {
     if constexpr (Stable)
       return split_stably(first, last, is, parts);
     else
-      return split_in_parts(
-          first, last, [&is](I from, I to) { return split(from, to, is); }, parts);
+      return split_in_parts(first, last, [&is](I from, I to) { return split(from, to, is); }, parts);
   }
 };
 

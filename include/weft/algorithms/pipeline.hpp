@@ -43,19 +43,16 @@ struct pipeline_function {
 
 }  // namespace algorithms
 
-/// `pipeline(tokens, source, stages...)`: takes items from `source()`, which returns a std::optional, until it
-/// is empty, and passes each through all stages. A stage is called with what the one before has returned, as
-/// an rvalue; what the last one returns is dropped.
-/// *Requires*: stages are made by serial_stage or parallel_stage. What a parallel one does with two items may
-/// happen at the same time.
-/// *Effects*: at most `tokens` items are under way. The source, and each serial stage, handles one item at a
-/// time, in the order of the source.
-/// *Throws*: what the serial program throws: that of the first item in the order of the source, from its
-/// first stage that fails. Items before have passed; items behind may be anywhere. weft::error if there are
-/// no tokens.
-/// *Cost*: a lock for each stage of each item.
-/// *Example*: `weft::pipeline(rt, 16, read, weft::parallel_stage(compress), weft::serial_stage(write));`
-/// *Source*: token-based pipelines of oneTBB.
+/// `pipeline(tokens, source, stages...)`: takes items from `source()`, which returns a std::optional, until
+/// it is empty, and passes each through all stages. A stage is called with what the one before has returned,
+/// as an rvalue; what the last one returns is dropped. *Requires*: stages are made by serial_stage or
+/// parallel_stage. What a parallel one does with two items may happen at the same time. *Effects*: at most
+/// `tokens` items are under way. The source, and each serial stage, handles one item at a time, in the order
+/// of the source. *Throws*: what the serial program throws: that of the first item in the order of the
+/// source, from its first stage that fails. Items before have passed; items behind may be anywhere.
+/// weft::error if there are no tokens. *Cost*: a lock for each stage of each item. *Example*:
+/// `weft::pipeline(rt, 16, read, weft::parallel_stage(compress), weft::serial_stage(write));` *Source*:
+/// token-based pipelines of oneTBB.
 inline constexpr algorithms::algorithm<algorithms::pipeline_function> pipeline{};
 
 }  // namespace weft::inline WEFT_ABI

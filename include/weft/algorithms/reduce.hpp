@@ -12,8 +12,9 @@ namespace weft::inline WEFT_ABI {
 
 namespace algorithms {
 
-/// Combines `sum` and what f makes of [first, last), in this order. Values that are copied easily are combined
-/// by fours, so that not each operation waits for the one before; f is called in order, unlike by std.
+/// Combines `sum` and what f makes of [first, last), in this order. Values that are copied easily are
+/// combined by fours, so that not each operation waits for the one before; f is called in order, unlike by
+/// std.
 template <class T, class I, class Operation, class F>
 T fold(T sum, I first, I last, Operation& op, F& f) {
   if constexpr (std::is_trivially_copyable_v<T>) {
@@ -137,8 +138,8 @@ struct extreme_function {
 
 /// `transform_reduce(range, init, operation, f)`: combines `init` and what f returns for each element, in the
 /// order of the range.
-/// *Requires*: the operation is associative, and takes two of: T (the type of `init`), what f returns; it need
-/// not be commutative. T can be made of what f returns. Both may be called several times at once.
+/// *Requires*: the operation is associative, and takes two of: T (the type of `init`), what f returns; it
+/// need not be commutative. T can be made of what f returns. Both may be called several times at once.
 /// *Returns*: what the serial loop computes (to the last bit if the operation is associative to the last bit,
 /// as addition of floating-point numbers is not). *Throws*: what they throw first in the order of the range.
 inline constexpr algorithms::algorithm<algorithms::transform_reduce_function> transform_reduce{};

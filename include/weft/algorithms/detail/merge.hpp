@@ -47,8 +47,8 @@ Out transfer(I first, I last, Out out) {
     return std::ranges::copy(first, last, out).out;
 }
 
-/// Merges [a, a_end) and [b, b_end); `before(of_b, of_a)`: whether the former must come first. Equal ones of a
-/// come first.
+/// Merges [a, a_end) and [b, b_end); `before(of_b, of_a)`: whether the former must come first. Equal ones of
+/// a come first.
 template <bool Move, class A, class B, class Out, class Before>
 Out merge_serially(A a, A a_end, B b, B b_end, Out out, const Before& before) {
   if constexpr (to_small<A> && to_small<B> && std::is_same_v<std::iter_value_t<A>, std::iter_value_t<B>>) {
@@ -96,9 +96,7 @@ void merge_in_parts(A a, A a_end, B b, B b_end, Out out, const Before& before, s
     a_middle = std::partition_point(a, a_end, [&](const auto& e) { return !before(*b_middle, e); });
   const Out out_middle = at(out, static_cast<std::size_t>((a_middle - a) + (b_middle - b)));
   run_both([&] { merge_in_parts<Move>(a, a_middle, b, b_middle, out, before, longest); },
-           [&] {
-             merge_in_parts<Move>(a_middle, a_end, b_middle, b_end, out_middle, before, longest);
-           });
+           [&] { merge_in_parts<Move>(a_middle, a_end, b_middle, b_end, out_middle, before, longest); });
 }
 
 }  // namespace weft::inline WEFT_ABI::algorithms

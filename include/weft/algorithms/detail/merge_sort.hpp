@@ -17,7 +17,8 @@ template <class T>
 class workspace {
  public:
   /// For a range that is sorted in so many parts. *Throws*: std::bad_alloc.
-  workspace(std::size_t n, std::size_t parts) : moved(parts), n_(n), first_(std::allocator<T>().allocate(n)) {}
+  workspace(std::size_t n, std::size_t parts)
+      : moved(parts), n_(n), first_(std::allocator<T>().allocate(n)) {}
   workspace(const workspace&) = delete;
   workspace& operator=(const workspace&) = delete;
   ~workspace() {

@@ -18,8 +18,8 @@ namespace weft::inline WEFT_ABI::algorithms {
 /// one piece in their order and with the same `found`, which begins as Found(). It returns whether nothing
 /// behind these indices matters any more.
 ///
-/// Who may touch it when: what a piece has found belongs to the task that works on it, its `next` to the steal
-/// function of this task; after run() both belong to the caller.
+/// Who may touch it when: what a piece has found belongs to the task that works on it, its `next` to the
+/// steal function of this task; after run() both belong to the caller.
 template <class Found, class Body>
 class pieces {
  public:

@@ -52,7 +52,8 @@ class pipe {
     ready_.reserve(tokens);
   }
 
-  /// Until the source is empty and all items have passed. *Throws*: what the first item has thrown; cancelled.
+  /// Until the source is empty and all items have passed. *Throws*: what the first item has thrown;
+  /// cancelled.
   void run() {
     run_and_wait("weft::pipeline", [this] { carry_(); });
     if (thrown_) std::rethrow_exception(thrown_);
@@ -60,8 +61,7 @@ class pipe {
 
  private:
   static constexpr std::size_t count = sizeof...(Stages);
-  using source_item =
-      std::remove_cvref_t<decltype(*std::declval<std::invoke_result_t<Source&>&>())>;
+  using source_item = std::remove_cvref_t<decltype(*std::declval<std::invoke_result_t<Source&>&>())>;
 
   struct item {
     std::size_t number = 0;
@@ -72,7 +72,8 @@ class pipe {
   struct gate {
     std::size_t next = 0;  ///< number of the item whose turn it is
     bool busy = false;
-    std::vector<item*> waiting;  ///< by number, modulo its size; all are fewer numbers than tokens behind `next`
+    std::vector<item*>
+        waiting;  ///< by number, modulo its size; all are fewer numbers than tokens behind `next`
   };
   using lock = std::unique_lock<base::spin_lock>;
 
@@ -131,8 +132,7 @@ class pipe {
   bool can_read_() const noexcept { return !reading_ && !at_end_ && !thrown_ && !free_.empty(); }
   /// The earliest item that may go on; its gate is busy for it.
   item* take_ready_() noexcept {
-    const auto first =
-        std::ranges::min_element(ready_, {}, [](const item* i) { return i->number; });
+    const auto first = std::ranges::min_element(ready_, {}, [](const item* i) { return i->number; });
     if (first == ready_.end()) return nullptr;
     item* const i = *first;
     ready_.erase(first);

@@ -111,8 +111,7 @@ three_parts<I> split_at_pivot(I first, I last, const Less& less, unsigned halvin
   // Few are less: many may be equal, and of these there is nothing more to sort.
   if (equal - first >= (last - first) / 16) return {equal, equal + 1};
   decltype(pivot) again{*equal};
-  return {equal,
-          split_by(equal + 1, last, [&less, again](const auto& e) { return !less(again.value, e); })};
+  return {equal, split_by(equal + 1, last, [&less, again](const auto& e) { return !less(again.value, e); })};
 }
 
 }  // namespace weft::inline WEFT_ABI::algorithms
