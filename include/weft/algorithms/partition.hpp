@@ -79,7 +79,8 @@ struct nth_element_function {
 /// *Returns*: where the others begin. *Throws*: what the predicate throws; then no element is lost.
 inline constexpr algorithms::algorithm<algorithms::partition_function<false>> partition{};
 /// `stable_partition(range, predicate, projection = {})`: the same, and the order within both groups stays.
-/// *Requires*: elements can be moved. *Throws*: what the predicate throws.
+/// *Requires*: elements can be moved. *Throws*: what the predicate throws, then no element is lost;
+/// std::bad_alloc. *Cost*: memory for as many elements.
 inline constexpr algorithms::algorithm<algorithms::partition_function<true>> stable_partition{};
 /// `nth_element(range, nth, compare = {}, projection = {})`: places at the iterator `nth` the element that
 /// would be there if the range was sorted, those that are not greater before it, and the others behind it.

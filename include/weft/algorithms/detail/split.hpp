@@ -4,6 +4,7 @@
 
 #include <weft/algorithms/detail/range.hpp>
 #include <weft/algorithms/detail/team.hpp>
+#include <weft/algorithms/detail/workspace.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -57,11 +58,35 @@ I split_in_parts(I first, I last, const Part& part, unsigned halvings) {
   return exchange(a, middle, b);
 }
 
-/// The same, and the order stays as it is.
+/// split() that keeps the order. If `is` throws, no element is lost.
+template <class I, class Is>
+I split_beside(I first, I last, const Is& is) {
+  workspace<std::iter_value_t<I>> memory(static_cast<std::size_t>(last - first), 1);
+  auto& others = memory.moved[0];
+  others = {memory.data(), memory.data()};
+  I front = first;
+  try {
+    for (; first != last; ++first) {
+      if (!is(*first)) {
+        std::construct_at(others.end(), std::ranges::iter_move(first));
+        others = {others.begin(), others.end() + 1};
+      } else {
+        if (front != first) *front = std::ranges::iter_move(first);
+        ++front;
+      }
+    }
+  } catch (...) {
+    std::ranges::move(others, front);
+    throw;
+  }
+  std::ranges::move(others, front);
+  return front;
+}
+
+/// split_in_parts() that keeps the order.
 template <class I, class Is>
 I split_stably(I first, I last, const Is& is, unsigned halvings) {
-  if (halvings == 0 || last - first < 2 * least_part)
-    return std::ranges::stable_partition(first, last, std::ref(is)).begin();
+  if (halvings == 0 || last - first < 2 * least_part) return split_beside(first, last, is);
   const I middle = first + (last - first) / 2;
   I a = middle, b = last;
   run_both([&] { a = split_stably(first, middle, is, halvings - 1); },
