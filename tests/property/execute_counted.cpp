@@ -20,6 +20,7 @@ std::vector<usage> launches() {
   }
   add("result in memory");
   add("result returned");
+  add("parts given away by a steal function");
   return out;
 }
 

@@ -178,6 +178,14 @@ constexpr bool may_loop(const Kinds& kinds) {
   return shares || (std::size(kinds) == 1 && *std::begin(kinds) == kind::update);
 }
 
+/// Whether such a loop can be a body with a steal function, which gives rights away and not values.
+template <class Kinds>
+constexpr bool may_share(const Kinds& kinds) {
+  for (const kind k : kinds)
+    if (k != kind::read && k != kind::reduce0 && k != kind::reduce1 && k != kind::reduce2) return false;
+  return std::size(kinds) != 0 && std::size(kinds) <= 2;
+}
+
 /// What a task is given: a part of what its parent holds under the name `from`, under a new name.
 struct target {
   int name;

@@ -12,9 +12,9 @@
 
 namespace property {
 
-/// How often each shape was launched, and after them the two ways of giving a value: memory, object. Shared
-/// by all value types.
-inline std::array<std::atomic<std::uint64_t>, shapes::all::size + 2> uses{};
+/// How often each shape was launched, and after them the two ways of giving a value (memory, object), and the
+/// parts that thieves have taken from loops with a steal function. Shared by all value types.
+inline std::array<std::atomic<std::uint64_t>, shapes::all::size + 3> uses{};
 
 /// Lets a container construct in place what a function returns.
 template <class F>
@@ -45,6 +45,18 @@ struct launcher<V, shape<K...>> {
     work(m, t, std::move(token), static_cast<parameter<V, K>>(p)...);
     weft::sync();
   }
+  /// A loop as one body, which gives iterations away by a steal function.
+  static void share(int first, int last, machine<V>* m, const task* t, V token, parameter<V, K>... p) {
+    weft::interval<int> left(first, last);
+    const weft::steal_function give([&](weft::thief& by) {
+      if (const auto part = left.take_back_half(1)) {
+        uses[shapes::all::size + 2].fetch_add(1, std::memory_order_relaxed);  // a statistic, read at the end
+        by.fork({.name = name_of_loop(*t)}, share, part->first, part->last, m, t, token, p...);
+      }
+    });
+    while (const auto next = left.take_front(1)) iterate(next->first, m, t, token, p...);
+  }
+  static const char* name_of_loop(const task& t) { return t.options ? name_of(t) : "property"; }
   static void launch(body<V>& b, const task& c) { hand(b, c, std::make_index_sequence<sizeof...(K)>{}); }
   template <std::size_t... I>
   static void hand(body<V>& b, const task& c, std::index_sequence<I...>) {
@@ -74,6 +86,9 @@ struct launcher<V, shape<K...>> {
         return b.hold(c.result, &b.own(in_place_result{[&] {
           return weft::fork(options, result, m, &c, token, std::move(arguments)...);
         }}));
+    if constexpr (may_share(kinds))
+      if (c.times != 0 && c.id % 2 == 0)
+        return weft::fork(options, share, 0, c.times, m, &c, token, std::move(arguments)...);
     if constexpr (may_loop(kinds))
       if (c.times != 0)
         return weft::fork_for({.name = options.name, .priority = options.priority}, 0, c.times, iterate, m,

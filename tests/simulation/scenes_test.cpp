@@ -666,3 +666,45 @@ TEST_CASE("scene: somebody describes the runtime meanwhile") {
   CHECK(seen.steals > 0);
   CHECK(seen.parkings + seen.suspensions > 0);
 }
+
+namespace {
+
+/// Whether firsts come in ascending order: -1 once they do not.
+struct ascends {
+  long operator()(long before, long next) const { return before >= 0 && before <= next ? next : -1; }
+};
+
+/// Goes through [first, last) and gives half of what is left away whenever a thief asks.
+struct shared_loop {
+  std::array<atomic<int>, 24>& times;
+
+  void operator()(int first, int last, weft::reduce<long, ascends> out) const {
+    weft::interval<int> left(first, last);
+    const weft::steal_function give([&](weft::thief& t) {
+      if (const auto part = left.take_back_half(1)) t.fork(*this, part->first, part->last, out);
+    });
+    while (const auto part = left.take_front(2))
+      for (int i = part->first; i < part->last; ++i) {
+        dawdle(2);
+        times[static_cast<std::size_t>(i)].fetch_add(1);
+      }
+    out += first;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("scene: a body and its thieves go through an interval once") {
+  const auto seen = play([](weft::runtime& rt) {
+    std::array<atomic<int>, 24> times{};
+    weft::shared<long> out(0L);
+    rt.run([&] {
+      weft::fork(shared_loop{times}, 0, 24, weft::reduce(out, ascends{}));
+      weft::sync();
+    });
+    for (const auto& n : times)
+      if (n.load() != 1) return differs("an integer was taken that often, and", n.load(), 1);
+    return out.get() < 0 ? std::string("parts are folded out of order") : std::string();
+  });
+  CHECK(seen.steals > 0);
+}

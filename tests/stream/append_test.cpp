@@ -618,3 +618,97 @@ TEST_CASE("what a body has written before it waits keeps its checksum, however m
     CHECK(bytes == expected);
   }
 }
+
+namespace {
+
+/// Appends [first, last), and gives half of what is left away whenever a thief asks; waits at each number
+/// until `parts` bodies have begun, and throws at `bad`.
+struct sharing_leaves {
+  std::atomic<int>& begun;
+  int parts, bad;
+
+  void operator()(int first, int last, append out) const {
+    ++begun;
+    weft::interval<int> left(first, last);
+    const weft::steal_function give([&](weft::thief& t) {
+      if (const auto part = left.take_back_half(1)) t.fork(*this, part->first, part->last, out);
+    });
+    while (begun < parts) std::this_thread::yield();
+    while (const auto part = left.take_front(1)) {
+      if (part->first == bad) throw std::runtime_error("bad number");
+      if (part->first % 3 == 0)
+        weft::fork(leaf, part->first, out);
+      else
+        leaf(part->first, out);
+    }
+  }
+};
+
+std::string shared_leaves(unsigned workers, bool inlining, int bad, bool& failed) {
+  std::string text;
+  std::atomic<int> begun{0};
+  failed = false;
+  append_sink file([&](std::span<const std::byte> bytes) {
+    text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  });
+  weft::runtime rt({.workers = workers, .inlining = inlining});
+  try {
+    rt.run(
+        [&](append out) {
+          out.write("first ");
+          weft::fork(sharing_leaves{begun, static_cast<int>(workers), bad}, 0, 100, out);
+          out.write("between ");
+          weft::fork(leaf, 100, out);
+        },
+        file);
+  } catch (const std::runtime_error&) {
+    failed = true;
+  }
+  file.close();
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("parts that thieves take append where the serial program would have appended") {
+  const std::string all = "first " + numbers(0, 100) + "between 100 ";
+  bool failed = false;
+  for (int round = 0; round < 5; ++round)
+    for (const unsigned workers : {1u, 2u, 4u})
+      for (const bool inlining : {true, false}) {
+        CHECK(shared_leaves(workers, inlining, -1, failed) == all);
+        CHECK_FALSE(failed);
+      }
+}
+
+TEST_CASE("what stands behind an exception in a part, or in its body, does not count") {
+  bool failed = false;
+  for (int round = 0; round < 5; ++round)
+    for (const unsigned workers : {1u, 2u, 4u})
+      for (const int bad : {0, 1, 30, 70, 99}) {
+        INFO("workers " << workers << ", bad number " << bad);
+        CHECK(shared_leaves(workers, true, bad, failed) == "first " + numbers(0, bad));
+        CHECK(failed);
+      }
+}
+
+TEST_CASE("a stream that can be read cannot be given away by a steal function") {
+  const weft_test::scratch folder;
+  std::atomic<bool> refused{false};
+  append_file file(folder / "text", {.readable = true});
+  weft::runtime rt({.workers = 2});
+  CHECK_THROWS_WITH(rt.run(
+                        [&](append out) {
+                          const weft::steal_function give([&](weft::thief& t) {
+                            try {
+                              t.fork(leaf, 1, out);
+                            } catch (...) {
+                              refused = true;
+                              throw;
+                            }
+                          });
+                          wait_for(refused);
+                        },
+                        file),
+                    weft_test::contains("cannot give away the right to append"));
+}

@@ -18,19 +18,42 @@ inline constexpr bool given_while_running =
      right_of<Argument>::held == right_kind::reduce) &&
     !right_of<Argument>::weak && !list_of_rights<Argument>;
 
+/// What is to be done for an argument where a part takes its place in reference order. Most have nothing.
+struct no_place {
+  void link(bool) noexcept {}
+  void settle(bool) noexcept {}
+};
+template <class Adaptor>
+auto place_of_part(typename Adaptor::kept& k, std::uint32_t worker) {
+  if constexpr (requires { Adaptor::begin_part(k, worker); })
+    return Adaptor::begin_part(k, worker);
+  else
+    return no_place();
+}
+template <class Adaptor>
+using place_for_part = decltype(place_of_part<Adaptor>(std::declval<typename Adaptor::kept&>(), 0));
+
 /// A stolen part with the closure of its task.
-template <class Closure, std::size_t Rights>
+template <class Closure, class Places, std::size_t Rights>
 struct stolen_task final : sched::stolen_part {
   template <class... A>
-  explicit stolen_task(const std::array<sched::access, Rights>& told, A&&... arguments)
+  explicit stolen_task(const Places& places, const std::array<sched::access, Rights>& told, A&&... arguments)
       : stolen_part(closure_, rights_.data(), Rights),
+        places_(places),
         rights_(told),
         closure_(std::forward<A>(arguments)...) {}
   stolen_task(const stolen_task&) = delete;
   stolen_task& operator=(const stolen_task&) = delete;
   ~stolen_task() override {}  // the payload ends with the task
+  void link(bool conditional) noexcept override {
+    std::apply([&](auto&... p) { (p.link(conditional), ...); }, places_);
+  }
+  void settle(bool counts) noexcept override {
+    std::apply([&](auto&... p) { (p.settle(counts), ...); }, places_);
+  }
 
  private:
+  Places places_;
   std::array<sched::access, Rights> rights_;
   union {
     Closure closure_;
@@ -43,8 +66,6 @@ void fork_stolen(sched::theft& from, const task_options& options, F&& f, typenam
   using closure = task<callable, void, true, std::index_sequence_for<Adaptors...>, Adaptors...>;
   static_assert(std::is_void_v<called<callable, Adaptors...>>,
                 "weft: a task that a steal function forks returns nothing; let it contribute to an object");
-  static_assert((!defers_specially<Adaptors> && ...),
-                "weft: a steal function cannot give away the right to append to a stream");
 #if WEFT_CHECKED
   check_rights<Adaptors...>(options.name, kept...);
 #endif
@@ -54,8 +75,11 @@ void fork_stolen(sched::theft& from, const task_options& options, F&& f, typenam
   std::array<sched::access, count> rights;
   [[maybe_unused]] std::size_t i = 0;
   (tell_rights<Adaptors>(kept, [&](const sched::access& a) { rights[i++] = a; }), ...);
-  auto made = std::make_unique<stolen_task<closure, count>>(rights, callable(std::forward<F>(f)),
-                                                            result<void>(), &options, std::move(kept)...);
+  static_assert((!(defers_specially<Adaptors> && std::is_same_v<place_for_part<Adaptors>, no_place>) && ...),
+                "weft: a steal function cannot give away the right to read a stream");
+  const std::tuple<place_for_part<Adaptors>...> places{place_of_part<Adaptors>(kept, from.worker_number)...};
+  auto made = std::make_unique<stolen_task<closure, std::tuple<place_for_part<Adaptors>...>, count>>(
+      places, rights, callable(std::forward<F>(f)), result<void>(), &options, std::move(kept)...);
   made->contributions = (Adaptors::parts + ... + 0u);
   made->task.privatized = made->contributions != 0;
   try {
@@ -77,10 +101,11 @@ class thief {
   /// behind the body, and before the tasks that steal functions of this body have forked earlier. The body's
   /// task has not ended before this one has.
   ///
-  /// *Requires*: as weft::fork; `f` returns nothing. Arguments are values, rights to read, and rights to
-  /// contribute (checked at compile time): the body itself goes on with what it writes.
+  /// *Requires*: as weft::fork; `f` returns nothing. Arguments are values, rights to read, to contribute, and
+  /// to append to a stream (checked at compile time): the body itself goes on with what it writes.
   ///
-  /// *Throws*: what copying the arguments throws, std::bad_alloc.
+  /// *Throws*: what copying the arguments throws, std::bad_alloc; weft::error for a task with the option
+  /// `event`, and for a stream that tasks may read while it is written.
   template <class F, class... A>
     requires(!std::is_same_v<std::remove_cvref_t<F>, task_options>)
   void fork(F&& f, A&&... arguments) {
@@ -104,8 +129,8 @@ class thief {
                   "weft: fork needs exactly one argument for each parameter of the task");
     static_assert(
         (flow::given_while_running<A> && ...),
-        "weft: a steal function can give away values, rights to read and rights to contribute; what "
-        "the body writes or updates it goes on with itself");
+        "weft: a steal function can give away values and rights to read, contribute and append; what the "
+        "body writes or updates it goes on with itself");
     if constexpr ((flow::given_while_running<A> && ...))
       flow::fork_stolen<F, flow::argument_adaptor<typename flow::parameter_of<callable, N>::type, A>...>(
           theft_, options, std::forward<F>(f),

@@ -21,6 +21,10 @@ struct stolen_part : closure {
   /// `c`: the task, and `all`: its rights, both of which the derived object contains.
   stolen_part(closure& c, const access* all, std::size_t count) noexcept;
   virtual ~stolen_part() = default;
+  /// Its place in reference order is here. `conditional`: settle() tells whether it counts.
+  virtual void link(bool conditional) noexcept = 0;
+  /// Whether it comes before all exceptions.
+  virtual void settle(bool counts) noexcept = 0;
 
   closure& task;
   const access* rights;
@@ -55,6 +59,7 @@ class divisible_body {
   void (*give_)(void*, theft&);
   void* context_;
   strand& home_;
+  const bool listed_;               ///< there may be thieves
   divisible_body* next_ = nullptr;  ///< the next one further in
   stolen_part* newest_ = nullptr;
   int exceptions_;             ///< under way when it began
@@ -64,10 +69,12 @@ class divisible_body {
 /// A thief's visit to a divisible body. *Thread safety*: one thread at a time.
 class theft {
  public:
-  theft(engine& e, divisible_body& b) noexcept : engine_(e), from_(b) {}
+  theft(engine& e, divisible_body& b, std::uint32_t worker) noexcept
+      : worker_number(worker), engine_(e), from_(b) {}
   theft(const theft&) = delete;
   theft& operator=(const theft&) = delete;
 
+  const std::uint32_t worker_number;  ///< of the thief
   /// A strand is to execute the part. *Throws*: std::bad_alloc; then the part is the caller's as before.
   void add(stolen_part& p, int priority);
 

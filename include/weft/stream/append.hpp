@@ -57,6 +57,29 @@ class append_context {
     at_ = &of_->begin_run(*at_);
     deferred_ = true;
   }
+  /// What joins a part to the stream that a thief has taken from the running body.
+  class part {
+   public:
+    part(stream_state& of, node& parent, node& own) noexcept : of_(&of), parent_(&parent), own_(&own) {}
+    /// Its place is here. `conditional`: settle() tells whether it counts.
+    void link(bool conditional) noexcept { condition_ = of_->add_part(*parent_, *own_, conditional); }
+    void settle(bool counts) noexcept {
+      if (condition_ != nullptr) of_->end_condition(*condition_, counts);
+    }
+
+   private:
+    stream_state* of_;
+    node *parent_, *own_;
+    fence_element* condition_ = nullptr;
+  };
+  /// The task is taken by a thief, on the worker with that number, while the body goes on to which this
+  /// belongs. *Throws*: std::bad_alloc; weft::error if the stream can be read.
+  part begin_part(std::uint32_t worker) {
+    node& parent = *at_;
+    at_ = &of_->begin_part(parent, worker);
+    deferred_ = true;
+    return part(*of_, parent, *at_);
+  }
   /// Its body starts.
   void begin() noexcept {
     if (!deferred_) return;
@@ -203,6 +226,9 @@ struct append_binding {
   }
   static bool may_wait_for_earlier(const kept& k) noexcept { return k.of().readable(); }
   static kept defer(kept& k, sched::closure& c) { return std::move(k).defer(c); }
+  static stream::append_context::part begin_part(kept& k, std::uint32_t worker) {
+    return k.begin_part(worker);
+  }
   static void begin_run(kept& k) { k.begin_run(); }
   static void drop(kept& k) noexcept { k.drop(); }
   static void end_well(kept& k) noexcept { k.end_well(); }

@@ -62,10 +62,12 @@ class parts_join final : public closure {
  private:
   static void run_(closure& c) {
     auto& self = static_cast<parts_join&>(c);
-    // The exception of the body comes before those of the parts, and stands right behind this.
-    const closure* const behind = self.next.load(base::memory_order_acquire);  // pairs with link
-    const bool failed = self.failing_ && behind != nullptr &&
-                        behind->state.load(base::memory_order_relaxed) == closure_state::failed;
+    // The exception of the body comes before those of the parts. It stands behind this, and behind fences
+    // that its arguments have put there when they ended. Acquire, twice, pairs with link.
+    const closure* behind = self.failing_ ? self.next.load(base::memory_order_acquire) : nullptr;
+    while (behind != nullptr && behind->what->fence) behind = behind->next.load(base::memory_order_acquire);
+    const bool failed =
+        behind != nullptr && behind->state.load(base::memory_order_relaxed) == closure_state::failed;
     if (std::exception_ptr e = self.end_parts(!failed)) std::rethrow_exception(std::move(e));
   }
   static void drop_(closure& c) noexcept { static_cast<parts_join&>(c).end_parts(false); }
@@ -88,6 +90,7 @@ class parts_join final : public closure {
         s.executor->await(s, {.happens = &p->ended}, false);
       }
       if (p->task.privatized && !p->dropped) fold(*p, count && first == nullptr, first);
+      p->settle(count && first == nullptr);
       if (p->error && count && first == nullptr) first = std::move(p->error);
     }
     return count ? first : nullptr;
@@ -111,9 +114,14 @@ class parts_join final : public closure {
 };
 
 WEFT_FUNCTION divisible_body::divisible_body(void (*give)(void*, theft&), void* context)
-    : give_(give), context_(context), home_(current()), exceptions_(std::uncaught_exceptions()) {
+    : give_(give),
+      context_(context),
+      home_(current()),
+      listed_(!WEFT_RACES && home_.wanted_surplus != 0),
+      exceptions_(std::uncaught_exceptions()) {
   if (is_outside(home_))
     fail_outside("a steal_function was made outside a task; only a running task has work to give away");
+  if (!listed_) return;
   {
     const std::lock_guard hold(home_.divisible_mutex);
     base::atomic<divisible_body*>* link = &home_.divisible;
@@ -129,6 +137,7 @@ WEFT_FUNCTION divisible_body::divisible_body(void (*give)(void*, theft&), void* 
 }
 
 WEFT_FUNCTION divisible_body::~divisible_body() {
+  if (!listed_) return;
   {
     const std::lock_guard hold(home_.divisible_mutex);
     divisible_body* all = home_.divisible.load(base::memory_order_relaxed);  // changed under the lock only
@@ -148,9 +157,12 @@ WEFT_FUNCTION divisible_body::~divisible_body() {
   };
   if (s.recorded != nullptr) s.recorded->broken = true;  // which parts there are differs from call to call
   if (!s.pending()) open_frame(s, allocate(sizeof(frame)));
-  const joined_right* rights = nullptr;
-  for (const stolen_part* p = newest_; p != nullptr; p = p->older) rights = join_rights(*p, rights, allocate);
   const bool failing = std::uncaught_exceptions() > exceptions_;
+  const joined_right* rights = nullptr;
+  for (stolen_part* p = newest_; p != nullptr; p = p->older) {
+    p->link(failing || thrown_);
+    rights = join_rights(*p, rights, allocate);
+  }
   link(*s.top,
        *::new (allocate(sizeof(parts_join))) parts_join(newest_, std::move(thrown_), rights, failing));
 }
@@ -193,7 +205,7 @@ inline strand* worker::take_part(strand& s) noexcept {
   for (divisible_body* b = s.divisible.load(base::memory_order_relaxed); b != nullptr && got == nullptr;
        b = b->next_) {
     if (b->thrown_) continue;
-    theft visit(*home_, *b);
+    theft visit(*home_, *b, number_.value());
     try {
       b->give_(b->context_, visit);
     } catch (...) {

@@ -70,6 +70,32 @@ class stream_state {
     hand_on_frontier_(parent);
     return n;
   }
+  /// Makes the node of a task that a thief takes from the running body of the parent: outside the tree until
+  /// add_part. By the thief, on the worker with that number.
+  node& begin_part(node& parent, std::uint32_t worker) {
+    if (readable_)
+      throw error("weft: a steal function cannot give away the right to append to the stream '" + name_ +
+                  "', which tasks may read while it is written");
+    return *::new (buffers_.record(buffers_.of(worker), sizeof(node))) node(&parent, false);
+  }
+  /// Puts it behind all that the parent's task has appended; where `conditional`, what it appends counts only
+  /// if end_condition says so. *Returns*: the condition, or null. By the parent's task.
+  fence_element* add_part(node& parent, node& part, bool conditional) noexcept {
+    fence_element* condition = nullptr;
+    try {
+      sched::strand& s = sched::current();
+      account_(parent, s);
+      if (conditional) condition = &push_fence_(parent, s);
+    } catch (...) {
+      failure_.note(std::current_exception());
+    }
+    push_(parent, part);
+    hand_on_frontier_(parent);
+    return condition;
+  }
+  void end_condition(fence_element& f, bool counts) noexcept {
+    if (f.tasks.end(counts)) frontier_.advance(nullptr);
+  }
   /// The body of a deferred task begins.
   void begin_body(node& n) noexcept { n.seen = fork_mark::now(sched::current()); }
   /// It has returned, or thrown.
