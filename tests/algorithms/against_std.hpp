@@ -8,6 +8,7 @@
 #include <weft/algorithms.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -20,10 +21,8 @@ namespace weft_test {
 using number = std::uint64_t;
 
 /// Calls f(runtime, n, random) with sizes at the edges and others, on runtimes with 1 to 8 workers.
-/// *Returns*: how often parts were stolen.
 template <class F>
-std::uint64_t on_all_sizes(std::size_t largest, const F& f) {
-  std::uint64_t stolen = 0;
+void on_all_sizes(std::size_t largest, const F& f) {
   random r(largest);
   for (const unsigned workers : {1u, 2u, 3u, 5u, 8u}) {
     weft::runtime rt({.workers = workers, .inlining = workers != 3});
@@ -34,9 +33,7 @@ std::uint64_t on_all_sizes(std::size_t largest, const F& f) {
         INFO("workers " << workers << ", size " << n);
         f(rt, n, r);
       }
-    stolen += rt.counters().steals;
   }
-  return stolen;
 }
 
 inline std::vector<number> numbers(std::size_t n, random& r, number below) {
@@ -63,6 +60,23 @@ inline affine affine_of(number x) {
   if (x % 512 == 5) dawdle();
   return {2 * x + 1, x * x + 7};
 }
+
+/// Where functions wait until two kernel threads have called them at some time: so that there are steals.
+class company {
+ public:
+  void await() {
+    const long me = kernel_thread();
+    long first = 0;
+    if (first_.compare_exchange_strong(first, me)) first = me;
+    if (first != me) met_ = true;
+    if (!met_ && !gave_up_ && !wait_until([this] { return met_.load(); })) gave_up_ = true;
+  }
+  bool met() const { return met_; }
+
+ private:
+  std::atomic<long> first_{0};
+  std::atomic<bool> met_{false}, gave_up_{false};
+};
 
 /// A value that can be moved and not copied.
 struct only_moved {

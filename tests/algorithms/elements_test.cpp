@@ -11,7 +11,7 @@
 using namespace weft_test;
 
 TEST_CASE("each element is processed once") {
-  const auto stolen = on_all_sizes(40'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+  on_all_sizes(40'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
     const std::vector<number> v = numbers(n, r, 1000);
     std::vector<number> w = v, x(n), y(n), expected(n);
     weft::for_each(rt, w, [](number& e) {
@@ -34,7 +34,6 @@ TEST_CASE("each element is processed once") {
     weft::fill(rt, w, 8u);
     CHECK(w == std::vector<number>(n, 8));
   });
-  CHECK(stolen > 0);
 }
 
 TEST_CASE("ranges need no more than random access") {
@@ -54,7 +53,7 @@ TEST_CASE("ranges need no more than random access") {
 }
 
 TEST_CASE("the first element is found, and what is behind does not matter") {
-  const auto stolen = on_all_sizes(20'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+  on_all_sizes(20'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
     const std::vector<number> v = numbers(n, r, n / 3 + 1);
     const number x = r.below(n / 2 + 1);
     const auto is = [x](number e) {
@@ -76,7 +75,6 @@ TEST_CASE("the first element is found, and what is behind does not matter") {
     CHECK(weft::min_element(rt, v, std::ranges::greater(), twice) ==
           std::ranges::min_element(v, std::ranges::greater(), twice));
   });
-  CHECK(stolen > 0);
 }
 
 TEST_CASE("a search ends early") {
@@ -91,7 +89,7 @@ TEST_CASE("a search ends early") {
 }
 
 TEST_CASE("sums are those of the serial loop, also where operations do not commute") {
-  const auto stolen = on_all_sizes(30'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+  on_all_sizes(30'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
     const std::vector<number> v = numbers(n, r, 1000);
     affine sum{3, 4};
     for (const number e : v) sum = sum + affine_of(e);
@@ -114,11 +112,10 @@ TEST_CASE("sums are those of the serial loop, also where operations do not commu
     std::inclusive_scan(scanned.begin(), scanned.end(), expected.begin());
     CHECK(maps == expected);
   });
-  CHECK(stolen > 0);
 }
 
 TEST_CASE("scans and sums of strings") {
-  const auto stolen = on_all_sizes(700, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+  on_all_sizes(700, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
     std::vector<std::string> words(n), scanned(n), expected(n);
     for (std::string& s : words) s = std::string(r.below(20), char('a' + r.below(26)));
     const auto concatenate = [](const std::string& a, const std::string& b) {
@@ -134,11 +131,10 @@ TEST_CASE("scans and sums of strings") {
     std::exclusive_scan(words.begin(), words.end(), expected.begin(), std::string("-"), std::plus<>());
     CHECK(scanned == expected);
   });
-  CHECK(stolen > 0);
 }
 
 TEST_CASE("some elements are copied in their order") {
-  const auto stolen = on_all_sizes(30'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+  on_all_sizes(30'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
     const number kinds = 1 + r.below(6);
     const std::vector<number> v = numbers(n, r, kinds);
     std::vector<number> copied(n), expected(n);
@@ -160,11 +156,10 @@ TEST_CASE("some elements are copied in their order") {
     expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
     CHECK(copied == expected);
   });
-  CHECK(stolen > 0);
 }
 
 TEST_CASE("the first exception in the order of the range is thrown") {
-  const auto stolen = on_all_sizes(2000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+  on_all_sizes(2000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
     if (n == 0) return;
     std::vector<long> v(n), out(n);
     std::iota(v.begin(), v.end(), 0);
@@ -199,7 +194,33 @@ TEST_CASE("the first exception in the order of the range is thrown") {
     CHECK(thrown_by([&] { weft::inclusive_scan(rt, ones, sums.begin(), bounded, 1L); }) ==
           (limit + 1 <= long(n) + 1 ? limit + 1 : -1));
   });
-  CHECK(stolen > 0);
+}
+
+TEST_CASE("other workers take part, also of few elements") {
+  weft::runtime rt({.workers = 2});
+  std::vector<number> two(2, 1), many(5000, 1), sums(5000);
+  company in_loop, in_scan, in_copy;
+  weft::for_each(rt, two, [&](number&) { in_loop.await(); });
+  CHECK(in_loop.met());
+  weft::inclusive_scan(rt, many, sums.begin(), [&](number a, number b) {
+    if (a < 100)
+      dawdle();  // so that it is worth while to call others
+    else
+      in_scan.await();
+    return a + b;
+  });
+  CHECK(in_scan.met());
+  CHECK(sums.back() == 5000);
+  std::atomic<int> asked{0};
+  weft::copy_if(rt, many, sums.begin(), [&](number) {
+    if (++asked < 100)
+      dawdle();
+    else
+      in_copy.await();
+    return true;
+  });
+  CHECK(in_copy.met());
+  CHECK(sums == many);
 }
 
 TEST_CASE("algorithms run inside tasks, beside others, and within one another") {

@@ -33,14 +33,20 @@ auto place_of_part(typename Adaptor::kept& k, std::uint32_t worker) {
 template <class Adaptor>
 using place_for_part = decltype(place_of_part<Adaptor>(std::declval<typename Adaptor::kept&>(), 0));
 
+/// What a stolen part tells about its rights; made before the part.
+template <std::size_t Rights>
+struct told_rights {
+  std::array<sched::access, Rights> told;
+};
+
 /// A stolen part with the closure of its task.
 template <class Closure, class Places, std::size_t Rights>
-struct stolen_task final : sched::stolen_part {
+struct stolen_task final : private told_rights<Rights>, sched::stolen_part {
   template <class... A>
-  explicit stolen_task(const Places& places, const std::array<sched::access, Rights>& told, A&&... arguments)
-      : stolen_part(closure_, rights_.data(), Rights),
+  explicit stolen_task(const Places& places, const std::array<sched::access, Rights>& all, A&&... arguments)
+      : told_rights<Rights>{all},
+        stolen_part(closure_, this->told.data(), Rights),
         places_(places),
-        rights_(told),
         closure_(std::forward<A>(arguments)...) {}
   stolen_task(const stolen_task&) = delete;
   stolen_task& operator=(const stolen_task&) = delete;
@@ -54,7 +60,6 @@ struct stolen_task final : sched::stolen_part {
 
  private:
   Places places_;
-  std::array<sched::access, Rights> rights_;
   union {
     Closure closure_;
   };
