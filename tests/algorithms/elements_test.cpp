@@ -198,12 +198,13 @@ TEST_CASE("the first exception in the order of the range is thrown") {
 
 TEST_CASE("other workers take part, also of few elements") {
   weft::runtime rt({.workers = 2});
-  std::vector<number> two(2, 1), many(5000, 1), sums(5000);
+  std::vector<number> few(3, 1), many(5000, 1), sums(5000);
   company in_loop, in_scan, in_copy;
-  weft::for_each(rt, two, [&](number&) { in_loop.await(); });
+  weft::for_each(rt, few, [&](number&) { in_loop.await(); });
   CHECK(in_loop.met());
+  std::atomic<int> combined{0}, asked{0};
   weft::inclusive_scan(rt, many, sums.begin(), [&](number a, number b) {
-    if (a < 100)
+    if (++combined < 100)
       dawdle();  // so that it is worth while to call others
     else
       in_scan.await();
@@ -211,7 +212,6 @@ TEST_CASE("other workers take part, also of few elements") {
   });
   CHECK(in_scan.met());
   CHECK(sums.back() == 5000);
-  std::atomic<int> asked{0};
   weft::copy_if(rt, many, sums.begin(), [&](number) {
     if (++asked < 100)
       dawdle();
