@@ -77,11 +77,16 @@ class pieces {
         t.fork([this, &back = p.insert_behind(), taken] { work_(back, taken->first, taken->last); });
     });
     pace speed;
+    bool called = false;
     while (const auto now = left.take_front(speed.next(n_))) {
       if (sched::look(s)) throw cancelled();
       if (ended_before_(now->first)) return;
       if (body_(p.found, now->first, now->last)) return end_behind_(now->first);
       speed.note();
+      if (speed.known() && !called) {
+        called = true;
+        fork([] {});  // a steal function wakes nobody; whoever comes for this task finds it
+      }
       least.store(speed.next(n_), base::memory_order_relaxed);  // see above
     }
   }
