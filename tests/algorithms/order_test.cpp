@@ -241,9 +241,7 @@ TEST_CASE("problems are divided, and their results combined in order") {
           const auto h = halves(w);
           return std::vector<words>(h.begin(), h.end());
         },
-        [&](const words& w) {
-          std::sort(order.begin() + w.first, order.begin() + w.second);
-        });
+        [&](const words& w) { std::sort(order.begin() + w.first, order.begin() + w.second); });
   });
   CHECK(std::ranges::is_sorted(order));
   CHECK(order.front() == -999);
