@@ -23,6 +23,7 @@ using number = std::uint64_t;
 /// Calls f(runtime, n, random) with sizes at the edges and others, on runtimes with 1 to 8 workers.
 template <class F>
 void on_all_sizes(std::size_t largest, const F& f) {
+  if (sanitized) largest /= 8;
   random r(largest);
   for (const unsigned workers : {1u, 2u, 3u, 5u, 8u}) {
     weft::runtime rt({.workers = workers, .inlining = workers != 3});
