@@ -111,4 +111,7 @@ inline bool may_start_weak(strand& s) noexcept {
 void count_inlined(strand& s) noexcept;
 void count_division(strand& s) noexcept;
 
+/// How many workers the runtime of the executing worker has.
+unsigned count_workers(const strand& s) noexcept;
+
 }  // namespace weft::inline WEFT_ABI::sched

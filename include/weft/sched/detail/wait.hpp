@@ -217,6 +217,10 @@ WEFT_COLD inline std::byte* borrow_last_memory(strand& s) noexcept {
 WEFT_FUNCTION void count_inlined(strand& s) noexcept { s.executor->count(counter::inlined); }
 inline void count_capped(strand& s) noexcept { s.executor->count(counter::capped); }
 WEFT_FUNCTION void count_division(strand& s) noexcept { s.executor->count(counter::divisions); }
+
+WEFT_FUNCTION unsigned count_workers(const strand& s) noexcept {
+  return static_cast<unsigned>(s.executor->home().workers.size());
+}
 inline void count_dropped(strand& s) noexcept { s.executor->count(counter::dropped); }
 
 }  // namespace weft::inline WEFT_ABI::sched

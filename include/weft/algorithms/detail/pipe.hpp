@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSL-1.0
+// The items of a pipeline on their way, and the tasks that carry them.
+#pragma once
+
+#include <weft/algorithms/detail/team.hpp>
+#include <weft/base/lock.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+namespace weft::inline WEFT_ABI::algorithms {
+
+template <class F, bool Serial>
+struct stage {
+  static constexpr bool serial = Serial;
+  F f;
+};
+
+/// What the stages take, one after the other, if the first takes an Item.
+template <class Item, class... Stages>
+struct passed_types;
+template <class Item, class F, bool Serial>
+struct passed_types<Item, stage<F, Serial>> {
+  using type = std::tuple<std::optional<Item>>;
+};
+template <class Item, class F, bool Serial, class... Rest>
+struct passed_types<Item, stage<F, Serial>, Rest...> {
+  using type = decltype(std::tuple_cat(
+      std::tuple<std::optional<Item>>(),
+      typename passed_types<std::remove_cvref_t<std::invoke_result_t<F&, Item>>, Rest...>::type()));
+};
+
+/// A pipeline that runs. Its tasks carry an item from stage to stage until it must wait for its turn; then
+/// they take another one.
+///
+/// Who may touch it when: an item that is carried, the source while reading_, and a serial stage while it is
+/// `busy` belong to one task. All else belongs to mutex_.
+template <class Source, class... Stages>
+class pipe {
+ public:
+  pipe(std::size_t tokens, Source& source, Stages&... stages)
+      : source_(source), stages_(stages...), items_(tokens) {
+    for (item& i : items_) free_.push_back(&i);
+    for (gate& g : gates_) g.waiting.resize(tokens);
+    ready_.reserve(tokens);
+  }
+
+  /// Until the source is empty and all items have passed. *Throws*: what the first item has thrown;
+  /// cancelled.
+  void run() {
+    run_and_wait("weft::pipeline", [this] { carry_(); });
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
+
+ private:
+  static constexpr std::size_t count = sizeof...(Stages);
+  using source_item = std::remove_cvref_t<decltype(*std::declval<std::invoke_result_t<Source&>&>())>;
+
+  struct item {
+    std::size_t number = 0;
+    std::size_t next_stage = 0;
+    typename passed_types<source_item, Stages...>::type values;
+  };
+  /// Of a serial stage.
+  struct gate {
+    std::size_t next = 0;  ///< number of the item whose turn it is
+    bool busy = false;
+    std::vector<item*>
+        waiting;  ///< by number, modulo its size; all are fewer numbers than tokens behind `next`
+  };
+  using lock = std::unique_lock<base::spin_lock>;
+
+  void carry_() {
+    sched::strand& s = sched::current();
+    lock hold(mutex_);
+    item* carried = nullptr;
+    for (;;) {
+      if (carried == nullptr) carried = take_ready_();
+      const bool reads = carried == nullptr && can_read_();
+      if (carried == nullptr && !reads) break;
+      if (reads) {
+        reading_ = true;
+        carried = free_.back();
+        free_.pop_back();
+      }
+      call_help_(hold);
+      hold.unlock();
+      if (sched::look(s)) throw cancelled();
+      std::exception_ptr thrown;
+      bool there = true;
+      try {
+        if (reads)
+          there = read_(*carried);
+        else
+          call_stage_(*carried);
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+      hold.lock();
+      if (reads) {
+        reading_ = false;
+        carried->number = read_count_;
+        carried->next_stage = 0;
+        if (there && !thrown)
+          ++read_count_;
+        else
+          at_end_ = true;
+      } else if (!thrown) {
+        leave_(*carried);
+        there = ++carried->next_stage != count;
+      }
+      if (thrown) {
+        fail_(carried->number, std::move(thrown));
+        carried = nullptr;
+      } else if (!there) {
+        free_.push_back(carried);
+        carried = nullptr;
+      } else if (!enter_(*carried)) {
+        carried = nullptr;
+      }
+    }
+    --carriers_;
+  }
+
+  bool can_read_() const noexcept { return !reading_ && !at_end_ && !thrown_ && !free_.empty(); }
+  /// The earliest item that may go on; its gate is busy for it.
+  item* take_ready_() noexcept {
+    const auto first = std::ranges::min_element(ready_, {}, [](const item* i) { return i->number; });
+    if (first == ready_.end()) return nullptr;
+    item* const i = *first;
+    ready_.erase(first);
+    return i;
+  }
+  /// Another task, if it would find something to do.
+  void call_help_(lock& hold) {
+    if ((ready_.empty() && !can_read_()) || carriers_ == most_carriers_) return;
+    ++carriers_;
+    hold.unlock();
+    fork({.name = "weft::pipeline"}, [this] { carry_(); });
+    hold.lock();
+  }
+
+  bool read_(item& to) {
+    auto value = std::invoke(source_);
+    if (!value) return false;
+    std::get<0>(to.values).emplace(std::move(*value));
+    return true;
+  }
+  void call_stage_(item& i) {
+    static constexpr auto calls = []<std::size_t... N>(std::index_sequence<N...>) {
+      return std::array<void (*)(pipe&, item&), count>{&pipe::template call_<N>...};
+    }(std::make_index_sequence<count>());
+    calls[i.next_stage](*this, i);
+  }
+  template <std::size_t N>
+  static void call_(pipe& p, item& i) {
+    auto& value = std::get<N>(i.values);
+    auto& f = std::get<N>(p.stages_).f;
+    if constexpr (N + 1 == count)
+      std::invoke(f, std::move(*value));
+    else
+      std::get<N + 1>(i.values).emplace(std::invoke(f, std::move(*value)));
+    value.reset();
+  }
+
+  /// Whether the item may enter its next stage now; else it waits there, or has been dropped.
+  bool enter_(item& i) noexcept {
+    if (i.number >= failed_) return false;
+    if (!is_serial[i.next_stage]) return true;
+    gate& g = gates_[i.next_stage];
+    if (g.busy || g.next != i.number) {
+      g.waiting[i.number % g.waiting.size()] = &i;
+      return false;
+    }
+    return g.busy = true;
+  }
+  /// The item has passed its stage: it is the next one's turn.
+  void leave_(item& i) noexcept {
+    if (!is_serial[i.next_stage]) return;
+    gate& g = gates_[i.next_stage];
+    ++g.next;
+    item*& next = g.waiting[g.next % g.waiting.size()];
+    g.busy = next != nullptr;
+    if (next == nullptr) return;
+    if (next->number < failed_) ready_.push_back(next);
+    next = nullptr;
+  }
+  void fail_(std::size_t number, std::exception_ptr thrown) noexcept {
+    if (number >= failed_) return;
+    failed_ = number;
+    thrown_ = std::move(thrown);
+    std::erase_if(ready_, [number](const item* i) { return i->number > number; });
+  }
+
+  static constexpr std::array<bool, count> is_serial{Stages::serial...};
+
+  Source& source_;
+  std::tuple<Stages&...> stages_;
+  base::spin_lock mutex_;
+  std::vector<item> items_;
+  std::vector<item*> free_, ready_;
+  std::array<gate, count> gates_;
+  std::size_t read_count_ = 0;
+  bool reading_ = false, at_end_ = false;
+  unsigned carriers_ = 1;  ///< tasks that carry, or will
+  const unsigned most_carriers_ = workers();
+  std::size_t failed_ = static_cast<std::size_t>(-1);  ///< number of the first item that has failed
+  std::exception_ptr thrown_;                          ///< what it has thrown
+};
+
+}  // namespace weft::inline WEFT_ABI::algorithms

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSL-1.0
+// inclusive_scan, exclusive_scan: the running sums of a range.
+#pragma once
+
+#include <weft/algorithms/detail/chain.hpp>
+#include <weft/algorithms/detail/range.hpp>
+
+#include <optional>
+
+namespace weft::inline WEFT_ABI {
+
+namespace algorithms {
+
+/// Sums of parts of [begin, ...), and the running sums within them.
+template <class T, bool Inclusive, class I, class Out, class Operation>
+struct scan_step {
+  using state = std::optional<T>;  // nothing: there is no initial value
+  using summary = T;
+
+  I begin;
+  Out out;
+  Operation& op;
+
+  T look(std::size_t first, std::size_t last) const {
+    auto e = at(begin, first);
+    const auto end = at(begin, last);
+    T sum(*e);
+    for (++e; e != end; ++e) sum = std::invoke(op, std::move(sum), *e);
+    return sum;
+  }
+  state add(const state& before, const T& part) const {
+    if (!before) return part;
+    return std::invoke(op, *before, part);
+  }
+  state process(std::size_t first, std::size_t last, const state& before) const {
+    auto e = at(begin, first);
+    auto to = at(out, first);
+    const auto end = at(begin, last);
+    if (e == end) return before;
+    if constexpr (Inclusive) {
+      T sum = before ? T(std::invoke(op, *before, *e)) : T(*e);
+      *to = sum;
+      for (++e, ++to; e != end; ++e, ++to) {
+        sum = std::invoke(op, std::move(sum), *e);
+        *to = sum;
+      }
+      return sum;
+    } else {
+      T sum = *before;
+      for (; e != end; ++e, ++to) {
+        T next = std::invoke(op, sum, *e);
+        *to = std::move(sum);
+        sum = std::move(next);
+      }
+      return sum;
+    }
+  }
+  void finish(std::size_t first, std::size_t last, const state& before, const T&) const {
+    process(first, last, before);
+  }
+};
+
+template <bool Inclusive>
+struct scan_function {
+  template <range R, std::random_access_iterator Out, class Operation = std::plus<>>
+    requires Inclusive
+  Out operator()(R&& r, Out out, Operation op = {}) const {
+    return scan_<std::ranges::range_value_t<R>>(r, out, op, {});
+  }
+  template <range R, std::random_access_iterator Out, class Operation, class T>
+    requires Inclusive
+  Out operator()(R&& r, Out out, Operation op, T init) const {
+    return scan_<T>(r, out, op, std::move(init));
+  }
+  template <range R, std::random_access_iterator Out, class T, class Operation = std::plus<>>
+    requires(!Inclusive)
+  Out operator()(R&& r, Out out, T init, Operation op = {}) const {
+    return scan_<T>(r, out, op, std::move(init));
+  }
+
+ private:
+  template <class T, class R, class Out, class Operation>
+  static Out scan_(R& r, Out out, Operation& op, std::optional<T> init) {
+    const auto begin = std::ranges::begin(r);
+    const auto n = static_cast<std::size_t>(std::ranges::size(r));
+    const scan_step<T, Inclusive, std::remove_cvref_t<decltype(begin)>, Out, Operation> step{begin, out, op};
+    if (alone() || WEFT_RACES)  // parts pass their sums on by a lock, which races cannot know
+      step.process(0, n, init);
+    else
+      chain(n, std::move(init), step).run(Inclusive ? "weft::inclusive_scan" : "weft::exclusive_scan");
+    return at(out, n);
+  }
+};
+
+}  // namespace algorithms
+
+/// `inclusive_scan(range, out, operation = std::plus<>())` and `inclusive_scan(range, out, operation, init)`:
+/// writes for each element what all up to it amount to, combined in their order.
+/// *Requires*: as transform_reduce; sums can be copied. `out` has random access, and may be the beginning of
+/// the range.
+/// *Returns*: the iterator behind what was written. *Throws*: what the operation throws first in the serial
+/// algorithm; later sums may have been written.
+/// *Cost*: with one worker, that of the serial algorithm; with several, up to twice as many operations.
+/// *Source*: parts looked at ahead of the running sums, as in Traoré, Roch et al., Euro-Par'08.
+inline constexpr algorithms::algorithm<algorithms::scan_function<true>> inclusive_scan{};
+/// `exclusive_scan(range, out, init, operation = std::plus<>())`: writes for each element what `init` and all
+/// before it amount to. As inclusive_scan.
+inline constexpr algorithms::algorithm<algorithms::scan_function<false>> exclusive_scan{};
+
+}  // namespace weft::inline WEFT_ABI

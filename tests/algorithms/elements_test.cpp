@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSL-1.0
+// What is done with each element, found among them, or made of all.
+#include "algorithms/against_std.hpp"
+#include "support/child.hpp"
+
+#include <atomic>
+#include <functional>
+#include <numeric>
+#include <ranges>
+
+using namespace weft_test;
+
+TEST_CASE("each element is processed once") {
+  on_all_sizes(40'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+    const std::vector<number> v = numbers(n, r, 1000);
+    std::vector<number> w = v, x(n), y(n), expected(n);
+    weft::for_each(rt, w, [](number& e) {
+      if (e == 5) dawdle();
+      e += 3;
+    });
+    std::ranges::transform(v, expected.begin(), [](number e) { return e + 3; });
+    CHECK(w == expected);
+
+    CHECK(weft::transform(
+              rt, v, x.begin(), [](number e) { return e * e; }, [](number e) { return e + 1; }) == x.end());
+    std::ranges::transform(v, expected.begin(), [](number e) { return (e + 1) * (e + 1); });
+    CHECK(x == expected);
+
+    rt.run([&] { weft::transform(v, w, y.begin(), std::minus<>()); });
+    CHECK(y == std::vector<number>(n, number(-3)));
+    weft::transform(rt, y, y.begin(), std::negate<>());  // in place
+    CHECK(y == std::vector<number>(n, 3));
+
+    weft::fill(rt, w, 8u);
+    CHECK(w == std::vector<number>(n, 8));
+  });
+}
+
+TEST_CASE("ranges need no more than random access") {
+  weft::runtime rt({.workers = 2});
+  std::deque<int> d(5000, 1);
+  weft::for_each(rt, d, [](int& e) { ++e; });
+  CHECK(std::ranges::count(d, 2) == 5000);
+  CHECK(weft::transform_reduce(rt, std::views::iota(0, 5000), 0, std::plus<>(), [](int i) { return i; }) ==
+        5000 * 4999 / 2);
+  int a[] = {3, 1, 2};
+  CHECK(*weft::max_element(rt, a) == 3);
+  std::vector<only_moved> movable;
+  for (number i = 0; i < 3000; ++i) movable.emplace_back(i);
+  weft::for_each(rt, movable, [](only_moved& e) { *e.value += 1; });
+  CHECK(weft::reduce_range(rt, movable, number(0), std::plus<>(), &only_moved::get) == 3000 * 3001 / 2);
+  CHECK(weft::min_element(rt, movable, {}, &only_moved::get)->get() == 1);
+}
+
+TEST_CASE("the first element is found, and what is behind does not matter") {
+  on_all_sizes(20'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+    const std::vector<number> v = numbers(n, r, n / 3 + 1);
+    const number x = r.below(n / 2 + 1);
+    const auto is = [x](number e) {
+      if (e % 512 == 5) dawdle();
+      return e == x;
+    };
+    const auto twice = [](number e) { return 2 * e; };
+    CHECK(weft::find(rt, v, x) == std::ranges::find(v, x));
+    CHECK(weft::find(rt, v, 2 * x, twice) == std::ranges::find(v, 2 * x, twice));
+    CHECK(weft::find_if(rt, v, is) == std::ranges::find_if(v, is));
+    CHECK(weft::any_of(rt, v, is) == std::ranges::any_of(v, is));
+    CHECK(weft::none_of(rt, v, is) == std::ranges::none_of(v, is));
+    CHECK(weft::all_of(rt, v, [x](number e) { return e != x; }) == std::ranges::none_of(v, is));
+    CHECK(weft::all_of(rt, v, [](number) { return true; }));
+    CHECK(weft::count_if(rt, v, is) == std::ranges::count_if(v, is));
+    CHECK(weft::count_if(rt, v, is, twice) == std::ranges::count_if(v, is, twice));
+    CHECK(weft::min_element(rt, v) == std::ranges::min_element(v));
+    CHECK(weft::max_element(rt, v) == std::ranges::max_element(v));  // also the first of several
+    CHECK(weft::min_element(rt, v, std::ranges::greater(), twice) ==
+          std::ranges::min_element(v, std::ranges::greater(), twice));
+  });
+}
+
+TEST_CASE("a search ends early") {
+  weft::runtime rt({.workers = 3});
+  std::atomic<std::size_t> asked{0};
+  const std::vector<int> v(2'000'000);
+  CHECK(weft::any_of(rt, v, [&](int e) {
+    ++asked;
+    return e == 0;
+  }));
+  CHECK(asked < v.size() / 2);
+}
+
+TEST_CASE("sums are those of the serial loop, also where operations do not commute") {
+  on_all_sizes(30'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+    const std::vector<number> v = numbers(n, r, 1000);
+    affine sum{3, 4};
+    for (const number e : v) sum = sum + affine_of(e);
+    CHECK(weft::transform_reduce(rt, v, affine{3, 4}, std::plus<>(), affine_of) == sum);
+
+    std::vector<affine> maps(n), scanned(n), expected(n);
+    std::ranges::transform(v, maps.begin(), affine_of);
+    CHECK(weft::reduce_range(rt, maps) == std::accumulate(maps.begin(), maps.end(), affine()));
+    CHECK(weft::inclusive_scan(rt, maps, scanned.begin()) == scanned.end());
+    std::inclusive_scan(maps.begin(), maps.end(), expected.begin());
+    CHECK(scanned == expected);
+    weft::inclusive_scan(rt, maps, scanned.begin(), std::plus<>(), affine{5, 6});
+    std::inclusive_scan(maps.begin(), maps.end(), expected.begin(), std::plus<>(), affine{5, 6});
+    CHECK(scanned == expected);
+    rt.run([&] { weft::exclusive_scan(maps, scanned.begin(), affine{5, 6}); });
+    std::exclusive_scan(maps.begin(), maps.end(), expected.begin(), affine{5, 6});
+    CHECK(scanned == expected);
+    weft::inclusive_scan(rt, maps, maps.begin());  // in place
+    std::ranges::transform(v, scanned.begin(), affine_of);
+    std::inclusive_scan(scanned.begin(), scanned.end(), expected.begin());
+    CHECK(maps == expected);
+  });
+}
+
+TEST_CASE("scans and sums of strings") {
+  on_all_sizes(700, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+    std::vector<std::string> words(n), scanned(n), expected(n);
+    for (std::string& s : words) s = std::string(r.below(20), char('a' + r.below(26)));
+    const auto concatenate = [](const std::string& a, const std::string& b) {
+      if (b.size() == 7) dawdle();
+      return a + b;
+    };
+    CHECK(weft::reduce_range(rt, words, std::string("begin"), concatenate) ==
+          std::accumulate(words.begin(), words.end(), std::string("begin")));
+    weft::inclusive_scan(rt, words, scanned.begin(), concatenate);
+    std::inclusive_scan(words.begin(), words.end(), expected.begin());
+    CHECK(scanned == expected);
+    weft::exclusive_scan(rt, words, scanned.begin(), std::string("-"), concatenate);
+    std::exclusive_scan(words.begin(), words.end(), expected.begin(), std::string("-"), std::plus<>());
+    CHECK(scanned == expected);
+  });
+}
+
+TEST_CASE("some elements are copied in their order") {
+  on_all_sizes(30'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+    const number kinds = 1 + r.below(6);
+    const std::vector<number> v = numbers(n, r, kinds);
+    std::vector<number> copied(n), expected(n);
+    std::atomic<std::size_t> asked{0};
+    const auto end = weft::copy_if(rt, v, copied.begin(), [&](number e) {
+      if (++asked % 512 == 0) dawdle();
+      return e % 2 == 1;
+    });
+    CHECK(asked == n);
+    const auto expected_end =
+        std::copy_if(v.begin(), v.end(), expected.begin(), [](number e) { return e % 2 == 1; });
+    CHECK(std::ranges::equal(copied.begin(), end, expected.begin(), expected_end));
+
+    const auto half = [](number e) { return e / 2; };
+    CHECK(weft::unique_copy(rt, v, copied.begin(), {}, half) - copied.begin() ==
+          std::ranges::unique_copy(v, expected.begin(), {}, half).out - expected.begin());
+    rt.run([&] { copied.erase(weft::unique_copy(v, copied.begin()), copied.end()); });
+    expected.assign(v.begin(), v.end());
+    expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
+    CHECK(copied == expected);
+  });
+}
+
+TEST_CASE("the first exception in the order of the range is thrown") {
+  on_all_sizes(2000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+    if (n == 0) return;
+    std::vector<long> v(n), out(n);
+    std::iota(v.begin(), v.end(), 0);
+    std::vector<char> bad(n);
+    for (int i = 0; i < 3; ++i) bad[r.below(n)] = 1;
+    const long first = std::ranges::find(bad, 1) - bad.begin();
+    const auto f = [&](long i) {
+      if (i % 64 == 0) dawdle();
+      if (bad[std::size_t(i)] != 0) throw i;
+      return i;
+    };
+    CHECK(thrown_by([&] { weft::for_each(rt, v, f); }) == first);
+    CHECK(thrown_by([&] { weft::transform(rt, v, out.begin(), f); }) == first);
+    CHECK(thrown_by([&] { weft::transform_reduce(rt, v, 0L, std::plus<>(), f); }) == first);
+    CHECK(thrown_by([&] { weft::count_if(rt, v, f); }) == first);
+    CHECK(thrown_by([&] { weft::copy_if(rt, v, out.begin(), [&](long i) { return f(i) % 2 == 0; }); }) ==
+          first);
+    // A search that succeeds before does not fail.
+    CHECK(thrown_by([&] { weft::find_if(rt, v, [&](long i) { return f(i) < 0; }); }) == first);
+    if (first > 0) {
+      const long wanted = long(r.below(number(first)));
+      CHECK(weft::find_if(rt, v, [&](long i) { return f(i) == wanted; }) == v.begin() + wanted);
+    }
+    // A running sum fails where the serial one does, whatever the sums of parts are.
+    const long limit = long(r.below(n)) + 1;
+    const auto bounded = [limit](long a, long b) {
+      if (b % 64 == 0) dawdle();
+      if (a + b > limit) throw a + b;
+      return a + b;
+    };
+    std::vector<long> ones(n, 1), sums(n);
+    CHECK(thrown_by([&] { weft::inclusive_scan(rt, ones, sums.begin(), bounded, 1L); }) ==
+          (limit + 1 <= long(n) + 1 ? limit + 1 : -1));
+  });
+}
+
+TEST_CASE("other workers take part, also of few elements") {
+  weft::runtime rt({.workers = 2});
+  std::vector<number> few(3, 1), many(5000, 1), sums(5000);
+  company in_loop, in_scan, in_copy;
+  weft::for_each(rt, few, [&](number&) { in_loop.await(); });
+  CHECK(in_loop.met());
+  std::atomic<int> combined{0}, asked{0};
+  weft::inclusive_scan(rt, many, sums.begin(), [&](number a, number b) {
+    if (++combined < 100)
+      dawdle();  // so that it is worth while to call others
+    else
+      in_scan.await();
+    return a + b;
+  });
+  CHECK(in_scan.met());
+  CHECK(sums.back() == 5000);
+  weft::copy_if(rt, many, sums.begin(), [&](number) {
+    if (++asked < 100)
+      dawdle();
+    else
+      in_copy.await();
+    return true;
+  });
+  CHECK(in_copy.met());
+  CHECK(sums == many);
+}
+
+TEST_CASE("algorithms run inside tasks, beside others, and within one another") {
+  weft::runtime rt({.workers = 3});
+  std::vector<number> sums(40);
+  rt.run([&] {
+    weft::for_each(sums, [](number& s) {
+      dawdle();
+      const std::vector<number> v(500, 2);
+      s = weft::reduce_range(v);
+    });
+  });
+  CHECK(sums == std::vector<number>(40, 1000));
+}
+
+TEST_CASE("a stopped run ends an algorithm") {
+  weft::runtime rt({.workers = 2});
+  std::vector<int> v(100'000);
+  std::atomic<int> calls{0};
+  CHECK_THROWS_AS(rt.run([&] {
+    weft::for_each(v, [&](int&) {
+      dawdle();
+      if (++calls == 3) weft::this_task::request_stop();
+    });
+  }),
+                  weft::cancelled);
+  CHECK(calls < 50'000);
+}
+
+TEST_CASE("outside tasks an algorithm needs a runtime") {
+  if (thread_sanitized) return;
+  const auto child = run_in_child([] {
+    std::vector<int> v(10);
+    weft::fill(v, 1);
+  });
+  CHECK(child.aborted());
+  CHECK_THAT(child.output, contains("weft: an algorithm was called outside a task; pass the runtime"));
+}
