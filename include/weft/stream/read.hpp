@@ -5,6 +5,7 @@
 
 #include <weft/archive/seek.hpp>
 #include <weft/flow/access.hpp>
+#include <weft/stream/detail/begin_reading.hpp>
 #include <weft/stream/handle.hpp>
 
 #include <algorithm>
