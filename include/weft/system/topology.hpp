@@ -40,6 +40,7 @@ inline void sort_places(std::vector<processor_place>& places,
 
 inline std::vector<unsigned> processors_of(const std::vector<processor_place>& places) {
   std::vector<unsigned> processors;
+  processors.reserve(places.size());
   for (const processor_place& p : places) processors.push_back(p.processor);
   return processors;
 }
