@@ -31,7 +31,8 @@ bool lock_within(Lock& lock, unsigned rounds) noexcept {
   return true;
 }
 
-/// A lock for sections of some tens of instructions; never held across user code.
+/// A lock for sections of some tens of instructions; held across user code only where that is as short (steal
+/// functions).
 /// *Thread safety*: any thread.
 class spin_lock {
  public:

@@ -4,7 +4,6 @@
 
 #include <weft/base/contract.hpp>
 #include <weft/base/lock.hpp>
-#include <weft/base/platform.hpp>
 #include <weft/context/stack_pointer.hpp>
 #include <weft/memory/deferred_release.hpp>
 #include <weft/task/delegated_rights.hpp>
@@ -136,7 +135,7 @@ struct alignas(64) strand {
   base::atomic<graph*> graphs{nullptr};      ///< of its promoted frames, changed under
   base::spin_lock graphs_mutex;
   base::atomic<divisible_body*> divisible{nullptr};  ///< of its bodies, the outermost first, changed under
-  base::mutex divisible_mutex;                       ///< which thieves hold while they call user code
+  base::spin_lock divisible_mutex;                   ///< which thieves hold while they call steal functions
   steal_cooldown cooldown;                           ///< frames that thieves leave to the owner
   graph* source_graph = nullptr;          ///< whose nodes it executes, if it took them from a graph:
   graph_node* node = nullptr;             ///< the one it executes,
