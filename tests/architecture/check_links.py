@@ -7,8 +7,9 @@ usage: check_links.py <include> <layers.txt> <compiler>
        check_links.py <include> <layers.txt> --list-mpi
 
 Public are the headers directly in include/weft and in the rooms from layer `flow` on, but for what lies in detail/.
-Those that include <mpi.h> are left out, since
-there may be none; the tests of the room rma link them. With --list the public ones are only listed; with --list-mpi, all that include <mpi.h>. Prints the undefined or multiply defined symbols of each header that does not link, and ends with status 1 then.
+Those that include <mpi.h> are left out, since there may be none; the tests of the room rma link them. So are those that
+include nothing of weft but public headers and declare nothing that is defined in another file: they need what those need.
+With --list those that are linked are only listed; with --list-mpi, all that include <mpi.h>. Prints the undefined or multiply defined symbols of each header that does not link, and ends with status 1 then.
 """
 import concurrent.futures
 import os
@@ -30,7 +31,7 @@ def needs_mpi(include, name, known={}):
         known[name] = False
         text = (include / name).read_text() if (include / name).exists() else ""
         known[name] = "#include <mpi.h>" in text or any(
-            needs_mpi(include, other) for other in re.findall(r"#include <(weft/[^>]+)>", text))
+            needs_mpi(include, other) for other in included(text))
     return known[name]
 
 
@@ -43,6 +44,21 @@ def public(include, layers):
             name = path.relative_to(include).as_posix()
             if not needs_mpi(include, name):
                 yield name
+
+
+def included(text):
+    return re.findall(r"#include <(weft/[^>]+)>", text)
+
+
+def brings_what_others_bring(include, names):
+    """Those of the public headers that link if the others do."""
+    defined_elsewhere = set()
+    for path in (include / "weft").rglob("*.hpp"):
+        text = path.read_text()
+        if "WEFT_FUNCTION" in text or re.search(r"^(?:inline|constexpr)\b[^;{=]*\w::~?\w+\(", text, re.M):
+            defined_elsewhere.update(included(text))
+    return [n for n in names if n not in defined_elsewhere
+            and all(other in names for other in included((include / n).read_text()))]
 
 
 def link(include, name, compiler):
@@ -73,6 +89,8 @@ def main(arguments):
         print("\n".join(sorted(name for name in every if needs_mpi(include, name))))
         return
     names = list(public(include, arguments[2]))
+    alike = set(brings_what_others_bring(include, set(names)))
+    names = [n for n in names if n not in alike]
     if arguments[3] == "--list":
         print("\n".join(names))
         return
@@ -85,7 +103,7 @@ def main(arguments):
         failed += 1
         symbols = sorted(set(re.findall(r"(?:undefined reference to|multiple definition of) [`'‘]([^'’]+)", text)))
         print(f"{name}: " + ("; ".join(symbols[:8]) if symbols else text[:2000]))
-    print(f"{len(names)} headers, {failed} do not link")
+    print(f"{len(names)} headers, {failed} do not link; {len(alike)} need what those need")
     sys.exit(1 if failed or not names else 0)
 
 
