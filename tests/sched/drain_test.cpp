@@ -49,6 +49,7 @@ void offer(strand&, bool certain) noexcept {
 }
 bool sleepers_near(const strand&) noexcept { return ::worker.sleepers; }
 void count_dropped(strand&) noexcept { ++::worker.dropped; }
+std::byte* borrow_last_memory(strand&) noexcept { return nullptr; }
 void count_inlined(strand&) noexcept {}
 void count_capped(strand&) noexcept { ++::worker.capped; }
 void set_inline_limit(strand&) noexcept {}
