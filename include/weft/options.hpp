@@ -16,6 +16,7 @@ namespace weft::inline WEFT_ABI {
 /// 0, 1, ... get in this order and, where there are more workers, from the beginning again.
 class pinning {
  public:
+  /// How processors are chosen.
   enum pattern : unsigned char {
     none,     ///< the kernel chooses, and may move a worker at any time
     compact,  ///< side by side: hardware threads of a core first, then cores of a package, then packages
@@ -23,11 +24,15 @@ class pinning {
     listed,   ///< the processors given by number
   };
 
+  /// A pattern.
   pinning(pattern which = none) noexcept : pattern_(which) {}
+  /// Processors by their numbers.
   pinning(std::initializer_list<unsigned> processors) : pattern_(listed), processors_(processors) {}
+  /// The same.
   explicit pinning(std::vector<unsigned> processors) noexcept
       : pattern_(listed), processors_(std::move(processors)) {}
 
+  /// The pattern; `listed` for numbers.
   pattern which() const noexcept { return pattern_; }
   /// Of `listed`; else empty.
   const std::vector<unsigned>& processors() const noexcept { return processors_; }

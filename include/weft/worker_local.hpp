@@ -49,6 +49,7 @@ class worker_local {
   struct element;
 
  public:
+  /// The type of the objects.
   using value_type = T;
 
   /// Objects are made by T().
@@ -117,15 +118,22 @@ class worker_local {
     explicit iterator_over(const std::unique_ptr<element>* at) noexcept : at_(at) {}
     const std::unique_ptr<element>* at_ = nullptr;
   };
+  /// Goes through the objects, in the order in which they were made.
   using iterator = iterator_over<T>;
+  /// The same, for reading.
   using const_iterator = iterator_over<const T>;
 
+  /// The first object.
   iterator begin() noexcept { return iterator(all_.data()); }
+  /// Behind the last one.
   iterator end() noexcept { return iterator(all_.data() + all_.size()); }
+  /// The first object.
   const_iterator begin() const noexcept { return const_iterator(all_.data()); }
+  /// Behind the last one.
   const_iterator end() const noexcept { return const_iterator(all_.data() + all_.size()); }
   /// How many objects there are.
   std::size_t size() const noexcept { return all_.size(); }
+  /// Whether there are none.
   bool empty() const noexcept { return all_.empty(); }
 
   /// Destroys all objects; who asks again gets a new one.
