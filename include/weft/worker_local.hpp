@@ -101,16 +101,24 @@ class worker_local {
   template <class Value>
   class iterator_over {
    public:
+    /// The type of the objects.
     using value_type = T;
+    /// For iterators.
     using difference_type = std::ptrdiff_t;
+    /// At no object.
     iterator_over() = default;
+    /// The object.
     Value& operator*() const noexcept { return (*at_)->value; }
+    /// The same.
     Value* operator->() const noexcept { return &(*at_)->value; }
+    /// The next object.
     iterator_over& operator++() noexcept {
       ++at_;
       return *this;
     }
+    /// The next object, after this one.
     iterator_over operator++(int) noexcept { return iterator_over(at_++); }
+    /// Whether both are at the same object.
     bool operator==(const iterator_over&) const = default;
 
    private:
