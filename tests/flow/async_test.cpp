@@ -109,7 +109,8 @@ TEST_CASE("member objects") {  // by reference: std::async of this compiler's li
   object.value = 11;
   same("by pointer", [&](auto f) { return f(&counter::value, &object); });
   same("by std::ref", [&](auto f) { return f(&counter::value, std::ref(object)); });
-  same("by std::shared_ptr", [](auto f) { return f(&counter::value, std::make_shared<counter>()); });
+  const auto shared = std::make_shared<counter>();  // outlives what std::async returns, a reference
+  same("by std::shared_ptr", [&](auto f) { return f(&counter::value, shared); });
 }
 
 TEST_CASE("function objects are called as rvalues, and may only be movable") {
