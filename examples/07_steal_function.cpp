@@ -50,6 +50,6 @@ int main() {
   weft::runtime rt;
   weft::shared<longest> best(longest{});
   rt.run([&] { weft::fork(search, 1u, end, weft::reduce(best, longer{})); });
-  std::printf("%u takes %u steps; thefts: fewer than one for each 256 numbers: %s\n", best.get().start,
+  std::printf("%u takes %u steps, thefts: fewer than one for each 256 numbers: %s\n", best.get().start,
               best.get().steps, thefts < end / 256 ? "yes" : "no");
 }
