@@ -78,14 +78,67 @@ TEST_CASE("the first element is found, and what is behind does not matter") {
 }
 
 TEST_CASE("a search ends early") {
-  weft::runtime rt({.workers = 3});
+  weft::runtime rt({.workers = 2});
+  const std::vector<int> v(20'000);
+  company both;
   std::atomic<std::size_t> asked{0};
-  const std::vector<int> v(2'000'000);
-  CHECK(weft::any_of(rt, v, [&](int e) {
+  CHECK(weft::any_of(rt, v, [&](const int& e) {
     ++asked;
-    return e == 0;
+    both.await();  // a thief has half of the range
+    if (&e != v.data()) dawdle();
+    return &e == v.data();
   }));
-  CHECK(asked < v.size() / 2);
+  CHECK(both.met());
+  CHECK(asked < v.size() / 4);
+}
+
+TEST_CASE("an exception ends pieces behind it") {
+  weft::runtime rt({.workers = 2});
+  const std::vector<int> v(20'000);
+  company both;
+  std::atomic<std::size_t> called{0};
+  CHECK(thrown_by([&] {
+          weft::for_each(rt, v, [&](const int& e) {
+            ++called;
+            both.await();
+            if (&e == v.data()) throw 1L;
+            dawdle();
+          });
+        }) == 1);
+  CHECK(both.met());
+  CHECK(called < v.size() / 4);
+}
+
+TEST_CASE("sums are values of the type of the first one, for any number of workers") {
+  const std::vector<std::uint32_t> v(8000, 0x8000'0000u);
+  for (const unsigned workers : {1u, 2u, 4u}) {
+    weft::runtime rt({.workers = workers});
+    CHECK(weft::reduce_range(rt, v, number(0)) == v.size() * number(0x8000'0000u));
+    CHECK(weft::transform_reduce(rt, v, number(0), std::plus<>(), std::identity()) ==
+          v.size() * number(0x8000'0000u));
+  }
+}
+
+TEST_CASE("what a look at a part throws does not count") {
+  weft::runtime rt({.workers = 2});
+  const std::vector<number> ones(5000, 1);
+  std::vector<number> sums(5000);
+  std::atomic<int> combined{0};
+  std::atomic<bool> looked{false}, gave_up{false};
+  const auto add = [&](number a, number b) {
+    if (a < 1000) {  // no running sum is: only a look at a part begins with less
+      looked = true;
+      throw 1L;
+    }
+    if (++combined < 100)
+      dawdle();  // so that it is worth while to call others
+    else if (!looked && !gave_up && !wait_until([&] { return looked.load(); }))
+      gave_up = true;
+    return a + b;
+  };
+  CHECK(thrown_by([&] { weft::inclusive_scan(rt, ones, sums.begin(), add, number(1000)); }) == -1);
+  CHECK(looked);
+  CHECK(sums.back() == 6000);
 }
 
 TEST_CASE("sums are those of the serial loop, also where operations do not commute") {

@@ -179,6 +179,50 @@ TEST_CASE("a comparison that throws ends the algorithm, and nothing leaks") {
   CHECK(tracked::alive == none);
 }
 
+TEST_CASE("a predicate that throws loses no element") {
+  on_all_sizes(5'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+    if (n < 2) return;
+    std::vector<std::string> before;
+    for (std::size_t i = 0; i < n; ++i)
+      before.push_back("an element that has memory of its own " + std::to_string(i));
+    std::ranges::sort(before);
+    for (const bool stable : {false, true}) {
+      std::vector<std::string> v = before;
+      std::atomic<std::size_t> left{r.below(n - 1)};
+      const auto is = [&](const std::string& s) {
+        if (left.fetch_sub(1) == 0) throw planted_failure();
+        return s.back() % 2 == 0;
+      };
+      if (stable)
+        CHECK_THROWS_AS(weft::stable_partition(rt, v, is), planted_failure);
+      else
+        CHECK_THROWS_AS(weft::partition(rt, v, is), planted_failure);
+      std::ranges::sort(v);
+      CHECK(v == before);
+    }
+  });
+}
+
+TEST_CASE("a stopped run ends a pipeline, also of one worker") {
+  for (const unsigned workers : {1u, 2u}) {
+    weft::runtime rt({.workers = workers});
+    std::atomic<int> items{0};
+    CHECK_THROWS_AS(rt.run([&] {
+      weft::pipeline(
+          4,
+          [&]() -> std::optional<int> {
+            if (items == 1'000'000) return {};
+            return ++items;
+          },
+          weft::serial_stage([](int i) {
+            if (i == 3) weft::this_task::request_stop();
+          }));
+    }),
+                    weft::cancelled);
+    CHECK(items < 100);
+  }
+}
+
 TEST_CASE("other workers sort, merge and carry items") {
   weft::runtime rt({.workers = 2});
   std::vector<number> v(20'000), w(40'000);

@@ -11,7 +11,8 @@ namespace weft::inline WEFT_ABI {
 
 namespace algorithms {
 
-/// Elements of [begin, ...) to be copied, where `wanted(index)` says which. Each is asked about once.
+/// Elements of [begin, ...) to be copied, where `wanted(index)` says which. Each is asked about once; again,
+/// if that has thrown before its turn.
 template <class I, class Out, class Wanted>
 struct copy_step {
   using state = std::size_t;  // elements copied before
@@ -59,6 +60,7 @@ struct copy_step {
 /// Copies the wanted of n elements. *Returns*: the iterator behind them.
 template <class I, class Out, class Wanted>
 Out copy_wanted(const char* name, I begin, std::size_t n, Out out, const Wanted& wanted) {
+  refuse_bits<Out>();
   const copy_step<I, Out, Wanted> step{begin, out, wanted};
   if (alone() || WEFT_RACES)  // parts pass their places on by a lock, which races cannot know
     return at(out, step.process(0, n, 0));

@@ -72,9 +72,10 @@ template <bool Wanted, bool If>
 struct quantifier_function {
   template <range R, class Predicate, class Projection = std::identity>
   bool operator()(R&& r, Predicate predicate, Projection projection = {}) const {
+    constexpr const char* name = If ? "weft::any_of" : Wanted ? "weft::none_of" : "weft::all_of";
     const auto n = static_cast<std::size_t>(std::ranges::size(r));
     const bool there =
-        find_first("weft::any_of", std::ranges::begin(r), n, [&](auto&& e) {
+        find_first(name, std::ranges::begin(r), n, [&](auto&& e) {
           return static_cast<bool>(
                      std::invoke(predicate, std::invoke(projection, std::forward<decltype(e)>(e)))) == Wanted;
         }) != n;

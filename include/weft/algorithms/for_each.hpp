@@ -57,6 +57,7 @@ struct transform_function {
  private:
   template <class Each, class Out>
   static Out all_(const Each& each, std::size_t n, Out out) {
+    refuse_bits<Out>();
     if (alone())
       each(0, n);
     else
@@ -68,6 +69,7 @@ struct transform_function {
 struct fill_function {
   template <range R, class T>
   void operator()(R&& r, const T& value) const {
+    refuse_bits<std::ranges::iterator_t<R>>();
     const auto first = std::ranges::begin(r);
     const auto n = static_cast<std::size_t>(std::ranges::size(r));
     const auto each = [&](std::size_t i, std::size_t last) {

@@ -25,8 +25,12 @@ struct pipeline_function {
   void operator()(std::size_t tokens, Source source, stage<F, Serial>... stages) const {
     if (tokens == 0) throw error("weft: a pipeline without tokens cannot take any item");
     if (alone() || WEFT_RACES) {  // items pass from task to task by a lock, which races cannot know
-      while (auto item = std::invoke(source)) pass_through(std::move(*item), stages...);
-      return;
+      for (sched::strand& s = caller();;) {
+        if (sched::look(s)) throw cancelled();
+        auto item = std::invoke(source);
+        if (!item) return;
+        pass_through(std::move(*item), stages...);
+      }
     }
     pipe<Source, stage<F, Serial>...>(tokens, source, stages...).run();
   }

@@ -19,11 +19,13 @@ template <class T, class I, class Operation, class F>
 T fold(T sum, I first, I last, Operation& op, F& f) {
   if constexpr (std::is_trivially_copyable_v<T>) {
     for (; last - first >= 4; first += 4) {
-      decltype(auto) a = std::invoke(f, first[0]);
-      decltype(auto) b = std::invoke(f, first[1]);
-      decltype(auto) c = std::invoke(f, first[2]);
-      decltype(auto) d = std::invoke(f, first[3]);
-      sum = std::invoke(op, sum, std::invoke(op, std::invoke(op, a, b), std::invoke(op, c, d)));
+      // As values of T from the beginning: what f returns may be too narrow for a sum.
+      const T a(std::invoke(f, first[0]));
+      const T b(std::invoke(f, first[1]));
+      const T c(std::invoke(f, first[2]));
+      const T d(std::invoke(f, first[3]));
+      const T ab(std::invoke(op, a, b)), cd(std::invoke(op, c, d));
+      sum = std::invoke(op, sum, std::invoke(op, ab, cd));
     }
   }
   for (; first != last; ++first) sum = std::invoke(op, std::move(sum), std::invoke(f, *first));
@@ -141,7 +143,8 @@ struct extreme_function {
 /// *Requires*: the operation is associative, and takes two of: T (the type of `init`), what f returns; it
 /// need not be commutative. T can be made of what f returns. Both may be called several times at once.
 /// *Returns*: what the serial loop computes (to the last bit if the operation is associative to the last bit,
-/// as addition of floating-point numbers is not). *Throws*: what they throw first in the order of the range.
+/// as addition of floating-point numbers is not). *Throws*: what f throws first in the order of the range; an
+/// operation that throws may do so earlier or later than in the serial loop, since others are combined.
 inline constexpr algorithms::algorithm<algorithms::transform_reduce_function> transform_reduce{};
 /// `reduce_range(range, init = {}, operation = std::plus<>(), projection = {})`: combines all elements in
 /// their order. As transform_reduce. (weft::reduce is a right on a shared object.)

@@ -81,6 +81,7 @@ struct scan_function {
  private:
   template <class T, class R, class Out, class Operation>
   static Out scan_(R& r, Out out, Operation& op, std::optional<T> init) {
+    refuse_bits<Out>();
     const auto begin = std::ranges::begin(r);
     const auto n = static_cast<std::size_t>(std::ranges::size(r));
     const scan_step<T, Inclusive, std::remove_cvref_t<decltype(begin)>, Out, Operation> step{begin, out, op};

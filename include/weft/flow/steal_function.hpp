@@ -146,8 +146,8 @@ class thief {
 ///
 /// The object is a variable of the body, behind what its function refers to; better of its outermost scope:
 /// what thieves have taken stands in reference order behind all that the body has forked when this object
-/// ends, each part before those taken earlier. So work is cut off at the back. Reductions, exceptions and
-/// later tasks come out as if the body had forked the parts there.
+/// ends, each part before those taken earlier. So work is cut off at the back. Reductions, streams,
+/// exceptions and later tasks come out as if the body had forked the parts there.
 ///
 /// *Requires*: made in a task. `give` is called on thieves' threads, one at a time, also while the body
 /// waits; it must not wait, and what it shares with the body is theirs to protect (weft::interval does).

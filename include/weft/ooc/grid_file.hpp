@@ -167,9 +167,8 @@ class grid_file {
     }
     for (std::size_t j = 0; j < across; ++j) {
       const tile_shape t = geometry_.tile(line * across + j);
-      const T* const from = reinterpret_cast<const T*>(cache_.data() + j * size);
-      for (std::size_t c = 0; c < t.columns; ++c)
-        to[b + t.column + c] = from[geometry_.place(t, row - b - t.row, c)];
+      geometry_.row_of_tile(t, row - b - t.row, reinterpret_cast<const T*>(cache_.data() + j * size),
+                            to + b + t.column);
     }
   }
 

@@ -140,6 +140,22 @@ struct grid_geometry {
     if (column == t.columns - 1) return part_(t, 3) / element + row - 1;
     return part_(t, 2) / element + (row - 1) * inner + column - 1;
   }
+  /// Copies a row of a tile out of the buffer of its values.
+  template <class T>
+  void row_of_tile(const tile_shape& t, std::size_t row, const T* values, T* to) const noexcept {
+    if (layout != layout::optimized)
+      std::copy_n(values + row * pitch(t), t.columns, to);
+    else
+      for (std::size_t c = 0; c < t.columns; ++c) to[c] = values[place(t, row, c)];
+  }
+  /// The other way round.
+  template <class T>
+  void row_into_tile(const tile_shape& t, std::size_t row, const T* from, T* values) const noexcept {
+    if (layout != layout::optimized)
+      std::copy_n(from, t.columns, values + row * pitch(t));
+    else
+      for (std::size_t c = 0; c < t.columns; ++c) values[place(t, row, c)] = from[c];
+  }
 
  private:
   std::size_t row_bytes_() const noexcept { return aligned(columns * element); }

@@ -62,7 +62,6 @@ class chain {
     sched::strand& s = sched::current();
     pace speed;
     std::size_t own = 0;  // the part that is in this worker's cache
-    bool called = false;
     lock hold(mutex_);
     for (;;) {
       hold.unlock();
@@ -82,11 +81,11 @@ class chain {
           look_(p, hold);
         speed.note();
       } else {
+        --helpers_;
         return;
       }
       fold_(hold);
-      if (!called && speed.known() && begun_ != n_ && helpers_ < workers()) {
-        called = true;
+      if (speed.known() && (begun_ != n_ || ready_.size() > 1) && helpers_ < workers()) {
         ++helpers_;
         hold.unlock();
         fork([this] { work_(); });

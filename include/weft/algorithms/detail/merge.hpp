@@ -91,9 +91,9 @@ void merge_in_parts(A a, A a_end, B b, B b_end, Out out, const Before& before, s
   A a_middle = a + na / 2;
   B b_middle = b + nb / 2;
   if (na >= nb)  // those of b before the one of a
-    b_middle = std::partition_point(b, b_end, [&](const auto& e) { return before(e, *a_middle); });
+    b_middle = std::ranges::partition_point(b, b_end, [&](const auto& e) { return before(e, *a_middle); });
   else  // those of a not behind the one of b
-    a_middle = std::partition_point(a, a_end, [&](const auto& e) { return !before(*b_middle, e); });
+    a_middle = std::ranges::partition_point(a, a_end, [&](const auto& e) { return !before(*b_middle, e); });
   const Out out_middle = at(out, static_cast<std::size_t>((a_middle - a) + (b_middle - b)));
   run_both([&] { merge_in_parts<Move>(a, a_middle, b, b_middle, out, before, longest); },
            [&] { merge_in_parts<Move>(a_middle, a_end, b_middle, b_end, out_middle, before, longest); });

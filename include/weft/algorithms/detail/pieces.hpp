@@ -65,6 +65,17 @@ class pieces {
     [[maybe_unused]] const sched::races::unseen library;
     return end_.load(base::memory_order_relaxed) < i;  // relaxed: see end_behind_
   }
+  /// Processes a group. *Returns*: whether nothing behind it matters; so it is after an exception, too.
+  bool ends_(piece& p, std::size_t first, std::size_t last) {
+    try {
+      if (!body_(p.found, first, last)) return false;
+    } catch (...) {
+      end_behind_(first);
+      throw;
+    }
+    end_behind_(first);
+    return true;
+  }
   /// Works on a piece at its front, while thieves take halves of what is left at its back.
   void work_(piece& p, std::size_t first, std::size_t last) {
     if constexpr (WEFT_RACES) return divide_(p, first, last);
@@ -77,23 +88,18 @@ class pieces {
         t.fork([this, &back = p.insert_behind(), taken] { work_(back, taken->first, taken->last); });
     });
     pace speed;
-    bool called = false;
     while (const auto now = left.take_front(speed.next(n_))) {
       if (sched::look(s)) throw cancelled();
       if (ended_before_(now->first)) return;
-      if (body_(p.found, now->first, now->last)) return end_behind_(now->first);
+      if (ends_(p, now->first, now->last)) return;
       speed.note();
-      if (speed.known() && !called) {
-        called = true;
-        fork([] {});  // a steal function wakes nobody; whoever comes for this task finds it
-      }
       least.store(speed.next(n_), base::memory_order_relaxed);  // see above
     }
   }
   /// Where races are looked for: each small piece is a task.
   void divide_(piece& p, std::size_t first, std::size_t last) {
     if (last - first <= n_ / 64 + 1) {
-      if (!ended_before_(first) && body_(p.found, first, last)) end_behind_(first);
+      if (!ended_before_(first)) ends_(p, first, last);
       return;
     }
     piece& back = p.insert_behind();

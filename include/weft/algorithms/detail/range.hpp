@@ -10,6 +10,7 @@
 #include <ranges>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace weft::inline WEFT_ABI::algorithms {
 
@@ -23,9 +24,13 @@ constexpr I at(I first, std::size_t i) {
   return first + static_cast<std::iter_difference_t<I>>(i);
 }
 
-/// Iterators of the same range, as a range.
+/// Refuses iterators to bits of a std::vector<bool> where elements are written: neighbours share a word.
 template <class I>
-using part = std::ranges::subrange<I, I>;
+constexpr void refuse_bits() {
+  static_assert(
+      !std::is_same_v<I, std::vector<bool>::iterator>,
+      "weft: elements of a std::vector<bool> share words and cannot be written in parallel; take bytes");
+}
 
 /// A comparison of elements by what a projection makes of them.
 template <class Compare, class Projection>

@@ -65,10 +65,7 @@ class row_window {
     const std::size_t pitch = geometry_.pitch(t), field = geometry_.field_pitch(t);
     for (std::size_t r = 0; r < t.rows; ++r) {
       T* const to = inner_row(t.row + r);
-      if (geometry_.layout != layout::optimized)
-        std::copy_n(v + r * pitch, t.columns, to + t.column);
-      else
-        for (std::size_t c = 0; c < t.columns; ++c) to[t.column + c] = v[geometry_.place(t, r, c)];
+      geometry_.row_of_tile(t, r, v, to + t.column);
       T* const to_fields = const_cast<T*>(row_fields(t.row + r)) + t.column;
       for (std::size_t i = 0; i < Fields; ++i)
         std::copy_n(f + i * field + r * pitch, t.columns, to_fields + i * field_pitch());
@@ -85,14 +82,8 @@ class row_window {
   /// Gives the values of a tile.
   void store(std::size_t tile, std::byte* values) const {
     const tile_shape t = geometry_.tile(tile);
-    T* const v = reinterpret_cast<T*>(values);
-    for (std::size_t r = 0; r < t.rows; ++r) {
-      const T* const from = inner_row(t.row + r) + t.column;
-      if (geometry_.layout != layout::optimized)
-        std::copy_n(from, t.columns, v + r * geometry_.pitch(t));
-      else
-        for (std::size_t c = 0; c < t.columns; ++c) v[geometry_.place(t, r, c)] = from[c];
-    }
+    for (std::size_t r = 0; r < t.rows; ++r)
+      geometry_.row_into_tile<T>(t, r, inner_row(t.row + r) + t.column, reinterpret_cast<T*>(values));
   }
 
  private:

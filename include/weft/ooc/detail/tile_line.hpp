@@ -67,11 +67,7 @@ class tile_line {
     for (std::size_t r = 0; r < t.rows; ++r) {
       const std::size_t row = t.row + r + sees.north - first_;  // wraps around where it is too far north
       if (row >= sees.north + rows_ + sees.south) continue;
-      T* const to = at_(row) + t.column;
-      if (geometry_.layout != layout::optimized)
-        std::copy_n(values + r * geometry_.pitch(t), t.columns, to);
-      else
-        for (std::size_t c = 0; c < t.columns; ++c) to[c] = values[geometry_.place(t, r, c)];
+      geometry_.row_of_tile(t, r, values, at_(row) + t.column);
     }
   }
   /// Sweeps over the line. `fields(tile)`: where its coefficients lie; `changes`: where the largest change of
@@ -86,13 +82,8 @@ class tile_line {
   /// Gives the values of a tile of the line.
   void give(std::size_t tile, T* values) const {
     const tile_shape t = geometry_.tile(tile);
-    for (std::size_t r = 0; r < t.rows; ++r) {
-      const T* const from = at_(sees.north + r) + t.column;
-      if (geometry_.layout != layout::optimized)
-        std::copy_n(from, t.columns, values + r * geometry_.pitch(t));
-      else
-        for (std::size_t c = 0; c < t.columns; ++c) values[geometry_.place(t, r, c)] = from[c];
-    }
+    for (std::size_t r = 0; r < t.rows; ++r)
+      geometry_.row_into_tile<T>(t, r, at_(sees.north + r) + t.column, values);
   }
 
  private:
