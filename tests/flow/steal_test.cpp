@@ -214,6 +214,21 @@ TEST_CASE("a body that waits still gives work away") {
   });
 }
 
+TEST_CASE("a body that has forked nothing and waits still gives work away") {
+  weft::runtime rt({.workers = 2});
+  std::atomic<bool> taken{false};
+  rt.run([&] {
+    weft::fork([&] {
+      std::atomic<bool> there{true};
+      const weft::steal_function give([&](weft::thief& t) {
+        if (there.exchange(false)) t.fork([&] { taken = true; });
+      });
+      rt.run([&] { expect([&] { return taken.load(); }); });  // keeps the other worker busy
+    });
+  });
+  CHECK(taken);
+}
+
 TEST_CASE("sync does not wait for what thieves have taken, until the steal function has ended") {
   on_each_with_thieves([](weft::runtime& rt) {
     std::atomic<bool> taken{false}, go_on{false}, ended{false}, waited_early{true}, waited_late{false};

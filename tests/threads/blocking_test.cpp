@@ -5,6 +5,7 @@
 
 #include <weft/threads.hpp>
 
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -67,6 +68,24 @@ TEST_CASE("as many calls block at the same time as bodies make them, with one wo
     });
     CHECK(ended == n);
   }
+}
+
+TEST_CASE("a blocking call runs where the program may, also if workers are pinned") {
+  const auto processors = [] {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+  };
+  const int of_program = processors();
+  if (of_program < 2) return;
+  weft::runtime rt({.workers = 1, .pinning = weft::pinning::compact});
+  int of_worker = 0, of_call = 0;
+  rt.run([&] {
+    of_worker = processors();
+    of_call = blocking(processors);
+  });
+  CHECK(of_worker == 1);
+  CHECK(of_call == of_program);
 }
 
 TEST_CASE("what a blocking call returns or throws comes back") {

@@ -92,12 +92,31 @@ TEST_CASE("tasks that follow a spawned body do not wait for it, tasks that follo
   });
 }
 
+TEST_CASE("bodies that take turns do not keep a fork from its turn") {
+  on_each_runtime([](weft::runtime& rt) {
+    weft::condition<int> turn(0);
+    std::atomic<bool> stop{false};
+    rt.run([&] {
+      for (const int mine : {0, 1})
+        weft::spawn([&, mine] {
+          while (!stop) {
+            turn.wait_equal(mine);
+            turn.set(1 - mine);
+          }
+        });
+      weft::fork([&] { stop = true; });
+    });
+    CHECK(stop);
+  });
+}
+
 TEST_CASE(
     "an exception of a spawned body counts as that of a task in its place, and ends the waits of others") {
   on_each_runtime([](weft::runtime& rt) {
     weft::semaphore never(0);
-    std::atomic<int> cancelled{0};
+    std::atomic<int> begun{0}, cancelled{0};
     const auto wait = [&] {
+      ++begun;
       try {
         never.acquire();
       } catch (const weft::cancelled&) {
@@ -107,12 +126,15 @@ TEST_CASE(
     };
     CHECK(failure_of([&] {
             rt.run([&] {
-              weft::spawn([&] { throw std::runtime_error("first"); });
+              weft::spawn([&] {
+                while (begun < 2) weft::this_task::sleep_for(std::chrono::microseconds(100));
+                throw std::runtime_error("first");
+              });
               weft::spawn(wait);
               weft::spawn(wait);
             });
           }) == "first");
-    CHECK(cancelled <= 2);
+    CHECK(cancelled == 2);
     weft::condition<int> order(0);
     CHECK(failure_of([&] {
             rt.run([&] {

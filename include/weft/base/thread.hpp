@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include <optional>
 #include <thread>
 
 namespace weft::inline WEFT_ABI::base {
@@ -22,6 +23,28 @@ inline int pin(thread& t, unsigned processor) {
   one.add(processor);
   return pthread_setaffinity_np(t.native_handle(), one.bytes(), one.data());
 }
+
+/// The processors on which a thread may run.
+class affinity {
+ public:
+  /// Those of the calling thread.
+  affinity() {
+    ask_for_processors(
+        [](processor_set& s) { return pthread_getaffinity_np(pthread_self(), s.bytes(), s.data()); },
+        [this](const processor_set& s) {
+          set_.emplace(s.end());
+          for (std::size_t i = 0; i < s.end(); ++i)
+            if (s.has(i)) set_->add(i);
+        });
+  }
+  /// Lets the calling thread run there, if the kernel still allows it.
+  void apply() noexcept {
+    if (set_) pthread_setaffinity_np(pthread_self(), set_->bytes(), set_->data());
+  }
+
+ private:
+  std::optional<processor_set> set_;
+};
 
 /// *Returns*: whether the thread may run on this processor only, as the kernel sees it now. *Requires*,
 /// *Throws*: as pin.
@@ -40,6 +63,9 @@ namespace weft::inline WEFT_ABI::base {
 /// Threads of other platforms have no processors.
 inline int pin(thread&, unsigned) noexcept { return 0; }
 inline bool is_pinned(thread&, unsigned) noexcept { return true; }
+struct affinity {
+  void apply() noexcept {}
+};
 
 }  // namespace weft::inline WEFT_ABI::base
 #endif

@@ -87,7 +87,8 @@ class stack_source {
     return mapped_;
   }
 
-  /// Bytes of the deepest use of any stack of this source so far, stacks in use included, in whole pages.
+  /// Bytes of the deepest use of any stack of this source so far, in whole pages; guarded stacks in use are
+  /// included.
   /// *Cost*: at least one system call per stack; meant for reports.
   std::size_t high_water() const noexcept {
     const std::lock_guard hold(lock_);

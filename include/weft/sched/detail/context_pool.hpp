@@ -63,7 +63,7 @@ class context_pool {
   }
   /// How many have been made.
   std::size_t count() const noexcept { return made_.load(base::memory_order_relaxed); }
-  /// Most bytes of stack that any context has used, in whole pages.
+  /// Most bytes of stack that a context of the ordinary size has used, in whole pages.
   std::size_t high_water() const { return stacks_.high_water(); }
 
  private:

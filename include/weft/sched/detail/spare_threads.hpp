@@ -76,6 +76,7 @@ class spare_threads {
 
   /// A thread counts as idle from its beginning on, except while it executes a call.
   void main_(spare* self) noexcept {
+    affinity_.apply();  // not that of the worker whose body came first
     for (;;) {
       call* c = nullptr;
       std::uint32_t seen = 0;
@@ -120,6 +121,7 @@ class spare_threads {
     }
   }
 
+  base::affinity affinity_;  ///< of whoever made the runtime
   base::mutex mutex_;
   call* first_ = nullptr;
   call* last_ = nullptr;

@@ -79,8 +79,9 @@ inline bool worker::put_aside(strand& s, const wait_reason& what) noexcept {
   set_current(idle_);
   s.mutex.lock();
   s.status.store(strand_status::waiting, memory_order_relaxed);  // ordered by the lock
-  // Where nothing is pending, thieves need not find it.
-  const bool listed = s.root.child.load(memory_order_relaxed) != nullptr;  // its own store
+  // Where nothing is pending, and no body gives work away, thieves need not find it. Relaxed: its own stores.
+  const bool listed =
+      s.root.child.load(memory_order_relaxed) != nullptr || s.divisible.load(memory_order_relaxed) != nullptr;
   s.waiting_at = listed ? this : nullptr;
   s.awaits = what;
   ++s.waits;
@@ -210,8 +211,10 @@ WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
 }
 
 WEFT_COLD inline std::byte* borrow_last_memory(strand& s) noexcept {
-  if (s.last_memory == nullptr) s.last_memory = s.executor->home().last_memory.take();
-  return s.last_memory;
+  // For a strand that has no block yet, and so no reserve: a frame elsewhere than in a block would lead the
+  // arena there when it ends.
+  if (s.closures.mark().end != nullptr || s.last_memory != nullptr) return nullptr;
+  return s.last_memory = s.executor->home().last_memory.take();
 }
 
 WEFT_FUNCTION void count_inlined(strand& s) noexcept { s.executor->count(counter::inlined); }

@@ -197,13 +197,18 @@ inline strand* worker::find_work() {
     kept_in_a_row_ = 0;
     const auto due = e.timers.earliest();
     // Those who came before have their turn.
-    if (!e.submitted.empty() || (due != timer_queue::never && due <= base::clock::now()))
+    if (!e.submitted.empty() || (due != timer_queue::never && due <= base::clock::now())) {
       e.submit(*std::exchange(found, nullptr));
+    } else if (strand* const other = steal()) {
+      e.submit(*found);
+      return other;
+    }
   }
   if (found != nullptr) {
     adopt(*found);
     return found;
   }
+  kept_in_a_row_ = 0;
   e.searching.fetch_add(1, base::memory_order_relaxed);                      // a hint, see offer
   while (found == nullptr && !e.closing.load(base::memory_order_acquire)) {  // pairs with close
     const auto start = base::clock::now();
