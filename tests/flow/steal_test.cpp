@@ -216,14 +216,22 @@ TEST_CASE("a body that waits still gives work away") {
 
 TEST_CASE("a body that has forked nothing and waits still gives work away") {
   weft::runtime rt({.workers = 2});
-  std::atomic<bool> taken{false};
+  std::atomic<bool> busy{false}, release{false}, taken{false};
+  std::jthread other([&] {
+    rt.run([&] {
+      busy = true;
+      expect([&] { return release.load(); });
+    });
+  });
+  expect([&] { return busy.load(); });
   rt.run([&] {
-    weft::fork([&] {
-      std::atomic<bool> there{true};
-      const weft::steal_function give([&](weft::thief& t) {
-        if (there.exchange(false)) t.fork([&] { taken = true; });
-      });
-      rt.run([&] { expect([&] { return taken.load(); }); });  // keeps the other worker busy
+    std::atomic<bool> there{true};
+    const weft::steal_function give([&](weft::thief& t) {
+      if (there.exchange(false)) t.fork([&] { taken = true; });
+    });
+    rt.run([&] {
+      release = true;  // the body waits for this run; only now there is a thief
+      expect([&] { return taken.load(); });
     });
   });
   CHECK(taken);
