@@ -168,7 +168,7 @@ class grid_file {
     for (std::size_t j = 0; j < across; ++j) {
       const tile_shape t = geometry_.tile(line * across + j);
       geometry_.row_of_tile(t, row - b - t.row, reinterpret_cast<const T*>(cache_.data() + j * size),
-                            to + b + t.column);
+                            to.data() + b + t.column);
     }
   }
 
