@@ -42,13 +42,13 @@ class event_count {
   void notify_one() noexcept { notify(1); }
   /// Wakes every sleeper.
   void notify_all() noexcept { notify(INT_MAX); }
-  /// Wakes so many sleepers, as notify_one.
+
+ private:
   void notify(int count) noexcept {
     epoch_.fetch_add(1, memory_order_acq_rel);  // pairs with the acquire in wait
     futex_wake(epoch_, count);
   }
 
- private:
   atomic<std::uint32_t> epoch_{0};
   atomic<std::uint32_t> waiters_{0};
 };

@@ -79,11 +79,10 @@ class engine {
   }
 
   /// Hands a strand to whichever worker comes first: a new run, or a body whose nested run has ended.
-  /// `sleepers`: how many to wake; who finds work wakes the next one, but each wake takes its time.
-  void submit(strand& s, int sleepers = 1) noexcept {
+  void submit(strand& s) noexcept {
     submitted.push_back(s);
     base::fence();  // the submission before the look at sleepers
-    if (bell.any_waiting()) bell.notify(sleepers);
+    if (bell.any_waiting()) bell.notify_one();
   }
 
   /// Lets a timer expire, soon after its time if a worker has nothing else to do.

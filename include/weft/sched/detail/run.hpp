@@ -35,7 +35,7 @@ WEFT_FUNCTION void run_call::execute(closure& root, const std::stop_token& stop)
       run_.source.request_stop();
     });
     if (meanwhile_ == nullptr) {
-      engine_.submit(s, 2);  // one to execute it, and at once one to steal from that
+      engine_.submit(s);
       run_.finished.block();
     } else {
       run_.finished.waiter = &caller_;
