@@ -17,12 +17,13 @@ namespace weft::inline WEFT_ABI {
 class pinning {
  public:
   /// How processors are chosen.
-  enum pattern : unsigned char {
+  enum class pattern : unsigned char {
     none,     ///< the kernel chooses, and may move a worker at any time
     compact,  ///< side by side: hardware threads of a core first, then cores of a package, then packages
     scatter,  ///< far apart: packages in turn, then cores, and hardware threads of a core last
     listed,   ///< the processors given by number
   };
+  using enum pattern;
 
   /// A pattern.
   pinning(pattern which = none) noexcept : pattern_(which) {}

@@ -59,7 +59,8 @@ class worker_local {
   /// Objects are what `make()` returns, which several workers may call at the same time.
   template <std::invocable F>
     requires(!std::same_as<std::remove_cvref_t<F>, worker_local>) && std::same_as<std::invoke_result_t<F&>, T>
-  explicit worker_local(F make) : make_(std::move(make)) {}
+  explicit worker_local(F make)
+      : make_([shared = std::make_shared<F>(std::move(make))] { return std::invoke(*shared); }) {}
   worker_local(const worker_local&) = delete;
   worker_local& operator=(const worker_local&) = delete;
   ~worker_local() = default;
@@ -76,7 +77,7 @@ class worker_local {
   std::invoke_result_t<F, T&> use(
       F&& f, [[maybe_unused]] std::source_location where = std::source_location::current()) {
     element& mine = element_();
-    [[maybe_unused]] const sched::races::unseen ordered_by_the_worker;
+    [[maybe_unused]] const ordered_by_the_worker_ after_the_use_before(mine);
 #if WEFT_CHECKED
     const this_task::no_suspend until_the_end("a worker_local", where);
     const exclusive_use_ alone(mine);
@@ -173,6 +174,26 @@ class worker_local {
 #if WEFT_CHECKED
     bool in_use = false;
 #endif
+  };
+
+  /// Where races are looked for: uses by one worker come one after the other.
+  class ordered_by_the_worker_ {
+   public:
+    explicit ordered_by_the_worker_([[maybe_unused]] element& e) noexcept : e_(e) {
+#if WEFT_RACES
+      context::races::acquire(&e_);
+#endif
+    }
+    ordered_by_the_worker_(const ordered_by_the_worker_&) = delete;
+    ordered_by_the_worker_& operator=(const ordered_by_the_worker_&) = delete;
+    ~ordered_by_the_worker_() {
+#if WEFT_RACES
+      context::races::release(&e_);
+#endif
+    }
+
+   private:
+    [[maybe_unused]] element& e_;
   };
 
 #if WEFT_CHECKED
