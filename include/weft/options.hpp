@@ -35,7 +35,7 @@ class pinning {
 
   /// The pattern; `listed` for numbers.
   pattern which() const noexcept { return pattern_; }
-  /// Of `listed`; else empty.
+  /// The processors of `listed`; otherwise empty.
   const std::vector<unsigned>& processors() const noexcept { return processors_; }
 
  private:

@@ -40,8 +40,8 @@ WEFT_NOINLINE inline std::uint64_t thread_number() noexcept {
 /// objects; that of a worker that has ended passes to the next worker that the process starts.
 ///
 /// A body that waits (sync, a nested run, a lock, and a fork that runs tasks first) may go on on another
-/// worker, and others may use the object meanwhile. So a reference from local() is good until the body waits,
-/// or forks a task that uses the object too; `use` has checked builds find out.
+/// worker, and others may use the object meanwhile. So a reference from local() is valid until the body
+/// waits, or forks a task that uses the object too; checked builds verify this for `use`.
 /// *Thread safety*: local and use from any thread; all else only while nobody else uses it.
 /// *Example*: `weft::worker_local<std::vector<double>> scratch([] { return std::vector<double>(1000); });`
 template <class T>

@@ -20,7 +20,7 @@ struct run_options {
 };
 
 /// A set of workers that execute tasks. A program may have several; an idle one uses no processor time.
-/// *Thread safety*: run and the observers from any thread at once, also from inside tasks.
+/// *Thread safety*: run and the observers from any thread at once, also from inside tasks; resize alone.
 class runtime {
  public:
   /// Starts the workers.
@@ -53,10 +53,11 @@ class runtime {
 
   /// The number of workers.
   unsigned workers() const noexcept { return state_.workers(); }
-  /// Ends the workers and starts `workers` others; 0: as many as affinity mask and CPU quota allow now. Both
-  /// are read anew, and so are the environment variables, of which WEFT_WORKERS wins. Totals of counters() go
-  /// on. *Requires*: no run is active, and no other thread uses the runtime meanwhile. *Throws*: weft::error
-  /// if a run is active or in a forked child, else as the constructor; the runtime is then as before.
+  /// Ends the workers and starts `workers` others; 0: as many as affinity mask and CPU quota allow now, or as
+  /// `pinning` lists. Mask and quota are read anew, and so are the environment variables, of which
+  /// WEFT_WORKERS wins. Totals of counters() go on. *Requires*: no run is active, and no other thread uses
+  /// the runtime meanwhile. *Throws*: weft::error if a run is active or in a forked child, else as the
+  /// constructor; the runtime is then as before.
   /// *Suspends*: no; it waits for threads to end. *Cost*: as the destructor and the constructor.
   void resize(unsigned workers) { state_.resize(workers); }
   /// The processor to which each worker is pinned; -1: none, or the kernel has meanwhile taken it away, and
