@@ -69,15 +69,15 @@ void work_on(crowd& c) {
   for (int i = 0; i < 20; ++i) weft::spawn([&c] { stay(c); });
   weft::fork_for(0, 200, [&c](int) { stay(c, 1); });
   weft::sync();
-  weft::shared_array<long> values(100, 1);
+  weft::shared_array<long> values(100);
   for (int k = 0; k < 5; ++k)
     for (std::size_t i = 0; i < 100; ++i)
       weft::fork(
-          [&c](long& v) {
+          [&c](weft::update<long[]> v) {
             stay(c, 1);
-            ++v;
+            ++v[0];
           },
-          weft::update(values[i]));
+          values.slice(i, 1));
   weft::sync();
   std::vector<int> numbers(2'000);
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -93,6 +93,7 @@ void work_on(crowd& c) {
       stay(c);
     });
   all.wait();
+  weft::sync();
   const int slept = weft::this_task::blocking([] { return 1; });
   stay(c, slept);
 }
@@ -163,8 +164,8 @@ TEST_CASE("bodies of a run with one worker that wait for one another go on") {
   constexpr int rounds = 2'000;
   crowd c;
   int turns = 0;
+  weft::condition<int> turn(0);
   rt.run({.workers = 1}, [&] {
-    weft::condition<int> turn(0);
     for (int me = 0; me < 3; ++me)
       weft::spawn([&turn, &turns, &c, me] {
         for (int i = 0; i < rounds; ++i) {
@@ -295,6 +296,7 @@ TEST_CASE("many short limited runs from many threads") {
           weft::latch both(2);
           weft::spawn([&both] { both.arrive_and_wait(); });
           both.arrive_and_wait();
+          weft::sync();
         });
         if (c.most() > static_cast<int>(share)) ++exceeded;
       }

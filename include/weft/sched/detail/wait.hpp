@@ -70,13 +70,18 @@ inline strand* worker::take_kept() noexcept {
   return kept_.exchange(nullptr, base::memory_order_acquire);  // pairs with keep: others may have had it
 }
 
-/// Gives back the place of a strand that this worker has put aside or ended. A strand that has it now is kept.
+/// Gives back the place of a strand that this worker has put aside or ended. A strand that has it now is kept
+/// if it goes on, and submitted if it begins.
 inline void worker::give_back(worker_share& share) noexcept {
   const bool was_full = share.full();
-  if (strand* const next = share.give_back())
+  strand* const next = share.give_back();
+  if (next == nullptr) {
+    if (was_full) home_->tell_of_place();
+  } else if (next->status.load(base::memory_order_relaxed) == strand_status::idle) {  // nobody else has it
+    home_->enqueue(*next);
+  } else {
     keep(*next);
-  else if (was_full)
-    home_->tell_of_place();
+  }
 }
 
 /// Publishes the strand as waiting: thieves may enter it, and whoever ends what it waits for continues it.
