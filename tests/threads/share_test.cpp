@@ -218,8 +218,7 @@ TEST_CASE("limited runs end by exceptions and stop like others, and give all bac
     CHECK_THROWS_AS(rt.run({.workers = 2},
                            [&] {
                              weft::condition<int> never(0);
-                             for (int i = 0; i < 5; ++i)
-                               weft::spawn([&never] { never.wait_equal(1); });
+                             for (int i = 0; i < 5; ++i) weft::spawn([&never] { never.wait_equal(1); });
                              weft::fork([&c] {
                                stay(c);
                                throw std::runtime_error("it fails");
@@ -232,8 +231,7 @@ TEST_CASE("limited runs end by exceptions and stop like others, and give all bac
     CHECK_THROWS_AS(rt.run({.stop = stop.get_token(), .workers = 1},
                            [&] {
                              weft::condition<int> never(0);
-                             for (int i = 0; i < 5; ++i)
-                               weft::spawn([&never] { never.wait_equal(1); });
+                             for (int i = 0; i < 5; ++i) weft::spawn([&never] { never.wait_equal(1); });
                              weft::spawn([&stop] { stop.request_stop(); });
                              weft::sync();
                            }),

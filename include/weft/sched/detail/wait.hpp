@@ -169,7 +169,9 @@ inline void worker::await_signal(strand& s, signal& g, context_slot& meanwhile) 
   context::races::hide_accesses();  // as in all that wait
   // A body that can go on is changed to at once, without a scheduler loop between.
   context_slot* to = &meanwhile;
-  strand* const next = kept_in_a_row_ < granularity::most_kept ? take_kept() : nullptr;
+  strand* next = kept_in_a_row_ < granularity::most_kept ? take_kept() : nullptr;
+  if (next != nullptr && home_->submitted.has_above(next->priority))
+    home_->enqueue(*std::exchange(next, nullptr));
   if (next != nullptr) {
     ++kept_in_a_row_;
     if (next->suspended != nullptr) {

@@ -201,7 +201,9 @@ inline strand* worker::set(signal* g) noexcept {
 inline strand* worker::find_work() {
   engine& e = *home_;
   strand* found = take_kept();
-  if (found != nullptr && ++kept_in_a_row_ > granularity::most_kept) {
+  if (found != nullptr && e.submitted.has_above(found->priority)) {
+    e.enqueue(*std::exchange(found, nullptr));
+  } else if (found != nullptr && ++kept_in_a_row_ > granularity::most_kept) {
     kept_in_a_row_ = 0;
     const auto due = e.timers.earliest();
     // Those who came before have their turn.

@@ -87,7 +87,8 @@ class worker_share {
     return outer != nullptr ? outer->pass_on_(next) : next;
   }
   void add_(int n) noexcept {
-    free_.store(free_.load(base::memory_order_relaxed) + static_cast<unsigned>(n), base::memory_order_relaxed);
+    free_.store(free_.load(base::memory_order_relaxed) + static_cast<unsigned>(n),
+                base::memory_order_relaxed);
   }
 
   base::spin_lock mutex_;
