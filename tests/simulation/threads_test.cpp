@@ -62,17 +62,16 @@ TEST_CASE("scene: a body made ready by one that stays goes on elsewhere") {
   const auto seen = play(
       [](weft::runtime& rt) {
         weft::condition<int> stage(0);
-        std::array<atomic<bool>, 2> gone_on{};
+        atomic<bool> gone_on{false};
         rt.run([&] {
-          for (auto& mine : gone_on)
-            weft::spawn([&] {
-              stage.wait_equal(1);
-              mine.store(true);
-            });
           weft::spawn([&] {
-            weft::this_task::sleep_for(std::chrono::microseconds(30));  // all workers may sleep by then
+            stage.wait_equal(1);
+            gone_on.store(true);
+          });
+          weft::spawn([&] {
+            dawdle(500);  // all other workers may sleep by then
             stage.set(1);
-            for (const auto& other : gone_on) stay_until(other);
+            stay_until(gone_on);
           });
         });
         return std::string();
