@@ -15,8 +15,12 @@ namespace weft::inline WEFT_ABI {
 
 /// Options of one run.
 struct run_options {
-  std::stop_token
-      stop;  ///< stops the run: tasks that have not started are dropped, and run throws weft::cancelled
+  /// Stops the run: tasks that have not started are dropped, and run throws weft::cancelled.
+  std::stop_token stop = {};
+  /// At most so many workers of the runtime work on the run at once, with all that it forks, spawns and runs
+  /// in turn; 0, or more than there are: all of them. Bodies that wait do not count, nor do calls of
+  /// this_task::blocking. With one, the run goes on as in a runtime with one worker.
+  unsigned workers = 0;
 };
 
 /// A set of workers that execute tasks. A program may have several; an idle one uses no processor time.
@@ -45,7 +49,7 @@ class runtime {
   auto run(F&& f, A&&... arguments) {
     return run_(std::index_sequence_for<A...>{}, {}, std::forward<F>(f), std::forward<A>(arguments)...);
   }
-  /// The same, with options: `rt.run({.stop = source.get_token()}, f)`.
+  /// The same, with options: `rt.run({.stop = source.get_token()}, f)`, `rt.run({.workers = 2}, f)`.
   template <class F, class... A>
   auto run(const run_options& options, F&& f, A&&... arguments) {
     return run_(std::index_sequence_for<A...>{}, options, std::forward<F>(f), std::forward<A>(arguments)...);
@@ -130,7 +134,7 @@ class runtime {
 
   template <class Closure, class F, class... Kept>
   void start_and_wait_(const run_options& options, F&& f, Kept&&... kept) {
-    sched::run_call call(state_.home());
+    sched::run_call call(state_.home(), options.workers);
     void* const place = call.memory().allocate(sizeof(Closure), alignof(Closure));
     call.execute(*::new (place) Closure(std::forward<F>(f), {}, nullptr, std::move(kept)...), options.stop);
   }

@@ -127,7 +127,8 @@ inline strand* worker::take_from_graph(graph& g, strand& s) noexcept {
   strand* const thief = spare();
   if (thief == nullptr) return nullptr;
   g.look_ahead();
-  graph_node* const n = g.take();
+  graph_node* n = g.take();
+  if (n != nullptr && !engine::take_place(s)) g.give_back(*std::exchange(n, nullptr));
   if (n != nullptr) {
     thief->batch_size = take_batch(g, home_->workers.size(), *n);
     thief->batch_start = graph::clock::now();
