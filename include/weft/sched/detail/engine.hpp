@@ -84,17 +84,17 @@ class engine {
   /// and is no longer the caller's.
   static bool admit(strand& s) noexcept {
     worker_share* const share = s.share.load(base::memory_order_relaxed);  // constant while it is in use
-    return share == nullptr || share->admit(s);
+    return likely(share == nullptr) || share->admit(s);
   }
   /// Whether a thief should pass by the strand, as all workers that its run may have are there. A hint.
   static bool is_full(const strand& s) noexcept {
     const worker_share* const share = s.share.load(base::memory_order_relaxed);
-    return share != nullptr && share->full();
+    return !likely(share == nullptr) && share->full();
   }
   /// Takes a place for what a thief is about to take. *Requires*: the run of the strand cannot end meanwhile.
   static bool take_place(const strand& s) noexcept {
     worker_share* const share = s.share.load(base::memory_order_relaxed);
-    return share == nullptr || share->try_take();
+    return likely(share == nullptr) || share->try_take();
   }
   /// Lets sleepers look again where the run of a strand was full.
   void tell_of_place() noexcept {

@@ -72,7 +72,7 @@ inline strand* worker::take_kept() noexcept {
 
 /// Gives back the place of a strand that this worker has put aside or ended. A strand that has it now is kept
 /// if it goes on, and submitted if it begins.
-inline void worker::give_back(worker_share& share) noexcept {
+WEFT_COLD inline void worker::give_back(worker_share& share) noexcept {
   const bool was_full = share.full();
   strand* const next = share.give_back();
   if (next == nullptr) {
@@ -163,6 +163,13 @@ inline bool worker::await(strand& s, const wait_reason& what, bool as_data) {
   return true;
 }
 
+/// *Returns*: the strand, which was kept; null if it is submitted, since another one is more urgent.
+WEFT_COLD inline strand* worker::unless_urgent(strand& s) noexcept {
+  if (!home_->submitted.has_above(s.priority)) return &s;
+  home_->enqueue(s);
+  return nullptr;
+}
+
 inline void worker::await_signal(strand& s, signal& g, context_slot& meanwhile) noexcept {
   count(counter::suspensions);
   s.suspended = active_;
@@ -170,8 +177,8 @@ inline void worker::await_signal(strand& s, signal& g, context_slot& meanwhile) 
   // A body that can go on is changed to at once, without a scheduler loop between.
   context_slot* to = &meanwhile;
   strand* next = kept_in_a_row_ < granularity::most_kept ? take_kept() : nullptr;
-  if (next != nullptr && home_->submitted.has_above(next->priority))
-    home_->enqueue(*std::exchange(next, nullptr));
+  if (next != nullptr && !home_->submitted.empty()) [[unlikely]]
+    next = unless_urgent(*next);
   if (next != nullptr) {
     ++kept_in_a_row_;
     if (next->suspended != nullptr) {

@@ -123,6 +123,7 @@ class worker {
 
   strand* find_work();
   strand* take_kept() noexcept;
+  strand* unless_urgent(strand& kept) noexcept;
   strand* take_kept_of_others() noexcept;
   strand* look_around();
   strand* sleep();

@@ -46,7 +46,7 @@ class worker_share {
   bool full() const noexcept { return free_.load(base::memory_order_relaxed) == 0; }
 
   /// Takes a place for a strand that a thief is about to begin. *Returns*: false if there is none.
-  bool try_take() noexcept {
+  WEFT_COLD bool try_take() noexcept {
     const std::lock_guard hold(mutex_);
     if (full() || (outer_ != nullptr && !outer_->try_take())) return false;
     add_(-1);
@@ -54,7 +54,7 @@ class worker_share {
   }
   /// A strand has become ready. *Returns*: whether it has its place; else it waits for one, and belongs to
   /// whoever gives that back.
-  bool admit(strand& s) noexcept {
+  WEFT_COLD bool admit(strand& s) noexcept {
     const std::lock_guard hold(mutex_);
     if (full()) {
       waiting_.push_back(s);
@@ -75,7 +75,7 @@ class worker_share {
 
  private:
   /// The same; `next` has a place in all shares further in, and wants one here.
-  strand* pass_on_(strand* next) noexcept {
+  WEFT_COLD strand* pass_on_(strand* next) noexcept {
     worker_share* outer = nullptr;
     {
       const std::lock_guard hold(mutex_);
