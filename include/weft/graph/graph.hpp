@@ -110,10 +110,11 @@ class graph {
   /// Whether a task must be dropped, because one before it failed.
   bool must_drop(const graph_node& n) const noexcept { return n.index > failed_at_; }
 
-  /// *Returns*: the most urgent ready node that a thief may run, null if there is none.
-  graph_node* take() noexcept {
-    while (graph_node* n = ready_.front()) {
-      if (must_drop(*n)) break;
+  /// *Returns*: the most urgent ready node that a thief may run, and has use for; null if there is none.
+  graph_node* take(thief_filter may_take = nullptr) noexcept {
+    while (may_take == nullptr || ready_.bring_to_front(may_take)) {
+      graph_node* const n = ready_.front();
+      if (n == nullptr || must_drop(*n)) break;
       if (claim(*ready_.pop_front())) return n;
     }
     return nullptr;

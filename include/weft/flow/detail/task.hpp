@@ -81,6 +81,22 @@ inline constexpr bool divides<F> = F::divides;
 template <std::size_t>
 struct among_objects {};
 
+/// How tasks of a type go to other processes. Defined in the room cluster, for the programs that include it; in
+/// others the address of the function is null. So a task means the same in every file of a program, whatever
+/// that includes.
+template <class Task>
+[[gnu::weak]] const sched::travel* travel_of() noexcept;
+
+/// Opens a closure for that.
+template <class Task>
+struct travel_key;
+
+/// Whether a task with such an argument may go to another process, as far as rights are concerned.
+template <class Adaptor>
+inline constexpr bool right_travels = !Adaptor::weak && !waits_for_object<Adaptor> &&
+                                      !defers_specially<Adaptor> && !sets_apart<Adaptor> &&
+                                      (Adaptor::plain || Adaptor::parts != 0);
+
 /// A closure with its payload. The addresses of the objects come first, as sched::closure::objects() expects:
 /// those of the accesses in order of the parameters, then the result's.
 template <class F, class R, bool WithOptions, class Indices, class... Adaptors>
@@ -88,6 +104,7 @@ class task;
 
 template <class F, class R, bool WithOptions, std::size_t... I, class... Adaptors>
 class task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...> final : public sched::closure {
+  friend struct travel_key<task>;
   template <class B>
   static constexpr bool has_object = B::access || waits_for_object<B>;
   static constexpr std::size_t accesses = (std::size_t{has_object<Adaptors>} + ... + 0);
@@ -274,6 +291,7 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...> final : pu
     (note_kind<I>(kinds), ...);
     return kinds;
   }();
+  static constexpr bool travels = (right_travels<Adaptors> && ... && !divides<F>);
   static constexpr sched::descriptor what_{&run_,
                                            &drop_,
                                            modes_.data(),
@@ -283,7 +301,10 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...> final : pu
                                            has_more ? &more_ : nullptr,
                                            part_count != 0 ? &fold_ : nullptr,
                                            renames ? kinds_.data() : nullptr,
-                                           divides<F>};
+                                           divides<F>,
+                                           false,
+                                           false,
+                                           travels ? &travel_of<task> : nullptr};
 
   void* objects_[object_count != 0 ? object_count : 1];
   union {

@@ -112,6 +112,14 @@ class engine {
   }
   void put_strand(strand& s) noexcept { idle.push_back(s); }
 
+  /// From now on a thief outside comes, too. *Requires*: no run is going on.
+  void expect_outside_thief() noexcept {
+    outside_thieves_ = 1;
+    wanted_surplus = std::max(options.surplus, 1u);
+  }
+  /// How many may take tasks of a graph.
+  std::size_t takers() const noexcept { return workers.size() + outside_thieves_; }
+
   /// *Throws*: std::bad_alloc.
   graph& take_graph() {
     const std::lock_guard hold(graphs_mutex_);
@@ -162,7 +170,7 @@ class engine {
   }
 
   const runtime_options options;
-  const unsigned wanted_surplus;
+  unsigned wanted_surplus;  ///< constant while a run is going on
   context_pool contexts;
   ready_strands submitted;
   strand_list idle;
@@ -195,6 +203,7 @@ class engine {
   static constexpr std::size_t strands_at_once = 16;
   std::vector<std::unique_ptr<strand[]>> registry_;
   std::size_t made_ = 0;
+  std::size_t outside_thieves_ = 0;
 };
 
 }  // namespace weft::inline WEFT_ABI::sched
