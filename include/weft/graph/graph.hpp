@@ -112,12 +112,11 @@ class graph {
 
   /// *Returns*: the most urgent ready node that a thief may run, and has use for; null if there is none.
   graph_node* take(thief_filter wanted = nullptr) noexcept {
-    while (wanted == nullptr || ready_.bring_to_front(wanted)) {
-      graph_node* const n = ready_.front();
-      if (n == nullptr || must_drop(*n)) break;
+    for (;;) {
+      graph_node* const n = wanted == nullptr ? ready_.front() : ready_.bring_to_front(wanted);
+      if (n == nullptr || must_drop(*n)) return nullptr;
       if (claim(*ready_.pop_front())) return n;
     }
-    return nullptr;
   }
   /// The same for the owner, who also runs local tasks, and drops what must be dropped.
   graph_node* take_for_owner() noexcept {

@@ -52,9 +52,9 @@ class ready_list {
     return n;
   }
   /// Puts the first for which a thief has use, among some of the most urgent, in front of its equals.
-  /// *Returns*: false if there is none.
-  bool bring_to_front(thief_filter may_take) noexcept {
-    if (size_ == 0) return false;
+  /// *Returns*: it; null if there is none.
+  graph_node* bring_to_front(thief_filter may_take) noexcept {
+    if (size_ == 0) return nullptr;
     constexpr unsigned most = 64;
     std::size_t i = 0;
     while (levels_[i].first == nullptr) ++i;
@@ -63,13 +63,13 @@ class ready_list {
     unsigned seen = 0;
     for (graph_node* n = l.first; n != nullptr && seen < most; before = n, n = n->next, ++seen) {
       if (!may_take(*n->task)) continue;
-      if (before == nullptr) return true;
+      if (before == nullptr) return n;
       before->next = n->next;
       if (l.last == n) l.last = before;
       n->next = std::exchange(l.first, n);
-      return true;
+      return n;
     }
-    return false;
+    return nullptr;
   }
   std::size_t size() const noexcept { return size_; }
   /// How many different priorities were expected.
