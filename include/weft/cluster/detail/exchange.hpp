@@ -99,8 +99,8 @@ class exchange {
   };
 
   static bool may_take_(const sched::closure& c) noexcept {
-    if (c.what->travels == nullptr) return false;
-    const sched::travel* const how = c.what->travels();
+    if (c.what->travels == nullptr || *c.what->travels == nullptr) return false;
+    const sched::travel* const how = (*c.what->travels)();
     return how != nullptr && how->may_go(c);
   }
 
@@ -221,8 +221,8 @@ class exchange {
     sched::closure& c = sched::outside_thief::task_of(s);
     const std::size_t before = w.bytes().size();
     try {
-      const code_address type = loaded_code::at_start().find(reinterpret_cast<const void*>(c.what->travels));
-      const sched::travel* const how = c.what->travels();
+      const code_address type = loaded_code::at_start().find(reinterpret_cast<const void*>(*c.what->travels));
+      const sched::travel* const how = (*c.what->travels)();
       w(++last_id_, type.module, type.offset);
       how->pack(c, w);
       away_.emplace(last_id_, away{&s, how});
@@ -255,8 +255,8 @@ class exchange {
     h->begun = clock::now();
     code_address type;
     m.body()(h->id, type.module, type.offset);
-    const auto travels = reinterpret_cast<const sched::travel* (*)() noexcept>(
-        const_cast<void*>(loaded_code::at_start().at(type)));
+    const auto travels =
+        reinterpret_cast<sched::travel_function>(const_cast<void*>(loaded_code::at_start().at(type)));
     ++counters_.closures_received;
     h->task = travels()->unpack(m.body());
     h->task->of = h.get();

@@ -256,11 +256,23 @@ struct travel_key<task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...
 };
 
 template <class Task>
-const sched::travel* travel_of() noexcept {
+const sched::travel* tell_travel() noexcept {
   if constexpr (travel_key<Task>::possible)
     return &travel_key<Task>::all;
   else
     return nullptr;
+}
+
+/// Sets travel_of before main().
+template <class Task>
+struct travel_announcement {
+  static const bool made;
+};
+template <class Task>
+const bool travel_announcement<Task>::made = (travel_of<Task> = &tell_travel<Task>, true);
+template <class Task>
+void announce_travel() noexcept {
+  static_cast<void>(&travel_announcement<Task>::made);
 }
 
 }  // namespace flow

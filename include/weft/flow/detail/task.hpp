@@ -81,11 +81,21 @@ inline constexpr bool divides<F> = F::divides;
 template <std::size_t>
 struct among_objects {};
 
-/// How tasks of a type go to other processes. Defined in the room cluster, for the programs that include it;
-/// in others the address of the function is null. So a task means the same in every file of a program,
-/// whatever that includes.
+/// How tasks of a type go to other processes. Set before main() by the room cluster, if some file of the
+/// program includes that. So a task means the same in every file, whatever it includes.
 template <class Task>
-[[gnu::weak]] const sched::travel* travel_of() noexcept;
+inline constinit sched::travel_function travel_of = nullptr;
+
+/// Never called. It is defined in the room cluster, and whoever names it there has `travel_of` set.
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wundefined-internal"
+#endif
+template <class Task>
+void announce_travel() noexcept;
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
 
 /// Opens a closure for that.
 template <class Task>
@@ -127,6 +137,7 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...> final : pu
   task(F&& f, result<R> r, const sched::task_options* options,
        typename Adaptors::kept&&... kept) noexcept(nothrow)
       : closure(what_), f_(std::move(f)), values_(in_payload<I>(kept)...) {
+    if constexpr (travels) static_cast<void>(&announce_travel<task>);
     (note_object<I>(kept), ...);
     if constexpr (result<R>::objects != 0) objects_[accesses] = r.place;
     if constexpr (WithOptions) {
