@@ -73,8 +73,8 @@ void time_trips(weft::cluster& c, int turns) {
     });
   if (c.rank() != 0) return;
   if (whole.empty()) throw std::runtime_error("no task was stolen");
-  std::printf("empty task: taken after %.1f us, back after %.1f us (median of %zu)\n", 1e6 * weft_bench::median_of(taken),
-              1e6 * weft_bench::median_of(whole), whole.size());
+  std::printf("empty task: taken after %.1f us, back after %.1f us (median of %zu)\n",
+              1e6 * weft_bench::median_of(taken), 1e6 * weft_bench::median_of(whole), whole.size());
 }
 
 }  // namespace

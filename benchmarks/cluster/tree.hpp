@@ -37,7 +37,8 @@ int time_search(int argc, char** argv, const char* what, Count count) {
   print_turns(what, "alone", apart, "cluster", together);
   const weft::cluster_counters c = all.counters();
   std::printf("process 0 of %d: %llu tasks sent, %llu received, %llu messages, %llu bytes\n", all.size(),
-              static_cast<unsigned long long>(c.closures_sent), static_cast<unsigned long long>(c.closures_received),
+              static_cast<unsigned long long>(c.closures_sent),
+              static_cast<unsigned long long>(c.closures_received),
               static_cast<unsigned long long>(c.messages), static_cast<unsigned long long>(c.bytes));
   return 0;
 }

@@ -27,8 +27,8 @@ inline void print_turns(const char* what, const char* first, const std::vector<d
   std::vector<double> ratios;
   for (std::size_t i = 0; i < a.size(); ++i) ratios.push_back(a[i] / b[i]);
   const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
-  std::printf("%s: %s %.4f s, %s %.4f s; %s / %s %.3f (%.3f to %.3f), %zu turns\n", what, first, median_of(a), second,
-              median_of(b), first, second, median_of(ratios), *least, *most, ratios.size());
+  std::printf("%s: %s %.4f s, %s %.4f s; %s / %s %.3f (%.3f to %.3f), %zu turns\n", what, first, median_of(a),
+              second, median_of(b), first, second, median_of(ratios), *least, *most, ratios.size());
 }
 
 }  // namespace weft_bench
