@@ -111,8 +111,8 @@ class graph {
   bool must_drop(const graph_node& n) const noexcept { return n.index > failed_at_; }
 
   /// *Returns*: the most urgent ready node that a thief may run, and has use for; null if there is none.
-  graph_node* take(thief_filter may_take = nullptr) noexcept {
-    while (may_take == nullptr || ready_.bring_to_front(may_take)) {
+  graph_node* take(thief_filter wanted = nullptr) noexcept {
+    while (wanted == nullptr || ready_.bring_to_front(wanted)) {
       graph_node* const n = ready_.front();
       if (n == nullptr || must_drop(*n)) break;
       if (claim(*ready_.pop_front())) return n;

@@ -127,7 +127,13 @@ inline strand* worker::take_from_graph(graph& g, strand& s) noexcept {
   strand* const thief = spare();
   if (thief == nullptr) return nullptr;
   g.look_ahead();
-  graph_node* const n = g.take(may_take_);
+  graph_node* n = g.take(may_take_);
+  // What this thief has use for may stand behind much that is ready.
+  for (std::size_t ready = g.ready(); may_take_ != nullptr && n == nullptr; ready = g.ready()) {
+    g.look_ahead(ready + 1, granularity::large_frame);
+    if (g.ready() == ready || ready > granularity::large_frame) break;
+    n = g.take(may_take_);
+  }
   if (n != nullptr) {
     n->next = nullptr;
     thief->batch_size = may_take_ != nullptr ? 1 : take_batch(g, home_->takers(), *n);
