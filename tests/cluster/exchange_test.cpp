@@ -101,7 +101,7 @@ TEST_CASE("a cluster of any number of processes computes the same", "[cluster]")
   for (int processes = 1; processes <= 4; ++processes) {
     weft::thread_cluster c(processes);
     std::uint64_t received = 0;
-    for (int round = 0; round < 200 && (round == 0 || received == 0); ++round) {
+    for (int round = 0; round < 5000 && (round == 0 || received == 0); ++round) {
       REQUIRE(c.run([] {
         weft::shared<long> r;
         weft::fork(fib, 21L, r);
@@ -270,7 +270,7 @@ TEST_CASE("a task that cannot be packed is executed at home", "[cluster]") {
 TEST_CASE("what a guest forks goes on to third processes", "[cluster]") {
   weft::thread_cluster c(3);
   std::uint64_t others = 0;
-  for (int round = 0; round < 50 && others == 0; ++round) {
+  for (int round = 0; round < 1000 && others == 0; ++round) {
     executed = 0;
     const int got = c.run([] {
       weft::shared<int> total(0);

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::remote {
@@ -39,9 +40,9 @@ class exchange {
   /// Process 0: serves the others until `root_ended`, then tells them the outcome, and returns when nothing is under
   /// way any more. Whoever sets the flag calls transport::wake(). *Throws*: weft::error; the root has ended then, too.
   void lead(const base::atomic<bool>& root_ended, const std::function<void(writer&)>& pack_outcome) {
-    begin_();
     guarded_(
         [&] {
+          begin_();
           // Acquire pairs with the store of whoever runs the root.
           while (!root_ended.load(base::memory_order_acquire)) step_(true);
           outgoing outcome(kind::finish, run_);
@@ -55,9 +56,9 @@ class exchange {
   }
   /// The other processes: serve until process 0 tells the outcome. *Returns*: that. *Throws*: weft::error.
   bytes follow() {
-    begin_();
     guarded_(
         [&] {
+          begin_();
           while (!over_) step_(true);
           while (asked_) step_(false);
           send_(0, outgoing(kind::finished, run_).seal());
@@ -106,6 +107,7 @@ class exchange {
     finished_processes_ = 0;
     misses_ = 0;
     next_request_ = last_event_ = clock::now();
+    for (auto& [from, message] : std::exchange(early_, {})) receive_(std::move(message), from);
   }
 
   /// An error here concerns all processes: they cannot go on without this one.
@@ -136,8 +138,7 @@ class exchange {
     bool some = false;
     bytes message;
     for (int from = by_.receive(message); from >= 0; from = by_.receive(message)) {
-      incoming m(message, from);
-      handle_(m);
+      receive_(std::move(message), from);
       some = true;
     }
     some |= send_reports_();
@@ -160,9 +161,15 @@ class exchange {
     by_.wait(std::min<std::chrono::nanoseconds>(quiet / 4, microseconds(hungry ? 100 : 200)));
   }
 
-  void handle_(incoming& m) {
+  void receive_(bytes message, int from) {
+    incoming m(message, from);
     if (m.kind() == kind::request) return answer_(m);
-    if (m.run() != run_) throw error("weft: processes of a cluster call run() differently often");
+    if (m.run() == run_) return handle_(m);
+    // Process 0 may have begun the next run already.
+    if (m.run() != run_ + 1) throw error("weft: processes of a cluster call run() differently often");
+    early_.emplace_back(from, std::move(message));
+  }
+  void handle_(incoming& m) {
     switch (m.kind()) {
       case kind::tasks:
         return take_in_(m);
@@ -348,6 +355,7 @@ class exchange {
   bool asked_ = false, over_ = false, may_leave_ = false;
   int finished_processes_ = 0;
   bytes outcome_;
+  std::vector<std::pair<int, bytes>> early_;  // messages of the next run
   int victim_ = -1;     // whom it has asked, not counting itself
   int misses_ = 0;      // answers without a task in a row
   int short_ones_ = 0;  // guests in a row that took less time than their way

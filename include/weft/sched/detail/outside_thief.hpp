@@ -48,6 +48,10 @@ WEFT_FUNCTION void outside_thief::end(strand& s, std::exception_ptr thrown) noex
   base::fence();  // what has ended before the look at sleepers
   if (engine_.bell.any_waiting()) engine_.bell.notify_one();
   set_current(context::outside);
+  // A worker that has ended a task looks for the next one, so whoever makes others ready need not wake anybody.
+  // This hand does not look.
+  base::fence();  // what became ready before the look at sleepers
+  if (engine_.bell.any_waiting()) engine_.bell.notify_one();
 }
 
 WEFT_FUNCTION bool outside_thief::workers_idle() const noexcept {
