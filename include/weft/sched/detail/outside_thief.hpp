@@ -44,9 +44,6 @@ WEFT_FUNCTION void outside_thief::give_back(strand& s) noexcept { pass_on(s); }
 WEFT_FUNCTION void outside_thief::end(strand& s, std::exception_ptr thrown) noexcept {
   if (thrown) s.thrown = std::move(thrown);
   if (strand* const next = hand_->end(s)) pass_on(*next);
-  // A worker would look for what this has made ready; all of them may be asleep.
-  base::fence();  // what has ended before the look at sleepers
-  if (engine_.bell.any_waiting()) engine_.bell.notify_one();
   set_current(context::outside);
   // A worker that has ended a task looks for the next one, so whoever makes others ready need not wake anybody.
   // This hand does not look.
