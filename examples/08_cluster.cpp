@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// One program on many machines: N-queens, whose tasks other processes steal. Run it by mpiexec; with more than one
-// process it prints "13 queens: 73712 solutions; tasks went to other processes: yes"
+// One program on many machines: N-queens, whose tasks other processes steal. Run it by mpiexec; with more
+// than one process it prints "13 queens: 73712 solutions; tasks went to other processes: yes"
 #include <weft/cluster.hpp>
 #include <weft/weft.hpp>
 
@@ -35,7 +35,8 @@ void place(board b, unsigned all, solutions found) {
   }
   for (unsigned free = all & ~(b.columns | b.left | b.right); free != 0; free &= free - 1) {
     const unsigned queen = free & (0u - free);
-    weft::fork(place, board{b.columns | queen, (b.left | queen) << 1, (b.right | queen) >> 1, b.rows_left - 1}, all,
+    weft::fork(place,
+               board{b.columns | queen, (b.left | queen) << 1, (b.right | queen) >> 1, b.rows_left - 1}, all,
                found);
   }
 }
