@@ -13,24 +13,24 @@
 
 namespace weft::inline WEFT_ABI {
 
-/// The processes of an MPI job, each with a runtime. Every process makes one, at the beginning of main(), and
-/// calls run() equally often. *Thread safety*: one thread at a time. *Source*: the distributed work stealing
-/// of KAAPI (Gautier, Besseron, Pigeon, PASCO'07).
+/// The processes of an MPI job, each with a runtime. Every process makes one, at the beginning of main(), and calls
+/// run() equally often. *Thread safety*: one thread at a time. *Source*: the distributed work stealing of KAAPI
+/// (Gautier, Besseron, Pigeon, PASCO'07).
 class cluster {
  public:
-  /// Starts MPI with the arguments of main(), and the workers of this process. *Throws*: mpi::error;
-  /// weft::error if the processes run different programs; as weft::runtime.
+  /// Starts MPI with the arguments of main(), and the workers of this process. *Throws*: mpi::error; weft::error if the
+  /// processes run different programs; as weft::runtime.
   cluster(int& argc, char**& argv, const cluster_options& options = {})
       : mpi_(argc, argv), transport_(mpi_.world().handle()), member_(transport_, share_(options)) {}
   cluster(const cluster&) = delete;
   cluster& operator=(const cluster&) = delete;
 
-  /// Process 0 runs `f` with the arguments as runtime::run does. The other processes execute what they steal:
-  /// tasks whose callable, arguments and objects can be sent (docs/tutorial/from-one-machine-to-many.md).
-  /// *Returns*: in every process what `f` has returned. *Throws*: in every process what the serial program
-  /// would have thrown first; types that are not registered arrive as weft::remote_error elsewhere. A process
-  /// that fails ends the job. *Suspends*: it blocks the calling thread, which sends and receives meanwhile.
-  /// *Cost*: where there is one process, that of runtime::run.
+  /// Process 0 runs `f` with the arguments as runtime::run does. The other processes execute what they steal: tasks
+  /// whose callable, arguments and objects can be sent (docs/tutorial/from-one-machine-to-many.md). *Returns*: in every process
+  /// what `f` has returned. *Throws*: in every process what the serial program would have thrown first; types that
+  /// are not registered arrive as weft::remote_error elsewhere. A process that fails ends the job. *Suspends*: it
+  /// blocks the calling thread, which sends and receives meanwhile. *Cost*: where there is one process, that of
+  /// runtime::run.
   template <class F, class... A>
   auto run(F&& f, A&&... arguments) {
     return member_.run(std::forward<F>(f), std::forward<A>(arguments)...);

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSL-1.0
-// A cluster of real processes. usage: cluster_program [throw|die|other_program|copy]; prints "right" in
-// process 0.
+// A cluster of real processes. usage: cluster_program [throw|die|other_program|copy]; prints "right" in process 0.
 #include <weft/cluster.hpp>
 #include <weft/weft.hpp>
-
-#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 namespace {
 
@@ -91,9 +91,7 @@ int run(int argc, char** argv) {
     return all;
   });
   for (int i = 0; i < 20; ++i)
-    right &= check(ordered.at(static_cast<std::size_t>(i)) ==
-                       serial(1, std::to_string(i)) + serial(1, std::to_string(-i)),
-                   "order");
+    right &= check(ordered.at(static_cast<std::size_t>(i)) == serial(1, std::to_string(i)) + serial(1, std::to_string(-i)), "order");
   // The same result everywhere, and counters that tell of steals.
   std::map<int, double> given;
   given = c.run([] { return std::map<int, double>{{1, 0.5}, {2, 0.25}}; });

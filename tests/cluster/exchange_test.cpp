@@ -16,8 +16,8 @@
 
 namespace {
 
-// The processes are threads, so a task can tell the test that it has run. While a root that has forked tasks
-// waits for that, its one worker runs none of them: others have.
+// The processes are threads, so a task can tell the test that it has run. While a root that has forked tasks waits for
+// that, its one worker runs none of them: others have.
 std::atomic<int> executed{0};
 
 void wait_for_others(int tasks) {
@@ -219,10 +219,10 @@ TEST_CASE("tasks that cannot be sent stay, and those behind them go", "[cluster]
   int here = 0;
   const int got = c.run([&here] {
     weft::shared<int> v(5);
-    weft::fork([&here] { here = 1; });                     // a capture
-    weft::fork([](int* p) { *p += 1; }, &here);            // an address
-    weft::fork({.local = true}, [] { ++executed; });       // at the user's word
-    weft::fork([](weft::commute<int> w) { *w += 1; }, v);  // an order that is free
+    weft::fork([&here] { here = 1; });                               // a capture
+    weft::fork([](int* p) { *p += 1; }, &here);                      // an address
+    weft::fork({.local = true}, [] { ++executed; });                 // at the user's word
+    weft::fork([](weft::commute<int> w) { *w += 1; }, v);            // an order that is free
     weft::fork([] { ++executed; });
     wait_for_others(1);
     const int others = executed;

@@ -11,19 +11,17 @@
 
 namespace weft::inline WEFT_ABI {
 
-/// A cluster of `processes` runtimes in this process, between which tasks go by messages as between
-/// processes. *Thread safety*: one thread at a time. *Example*: `weft::thread_cluster c(3); c.run(f);`
+/// A cluster of `processes` runtimes in this process, between which tasks go by messages as between processes.
+/// *Thread safety*: one thread at a time. *Example*: `weft::thread_cluster c(3); c.run(f);`
 class thread_cluster {
  public:
   /// Starts all workers: in each runtime as many as the options say, 0: one.
   /// *Requires*: `processes` > 0. *Throws*: as weft::runtime.
-  explicit thread_cluster(int processes, cluster_options options = {},
-                          const remote::thread_network& network = {})
+  explicit thread_cluster(int processes, cluster_options options = {}, const remote::thread_network& network = {})
       : hub_(processes, network) {
     if (options.runtime.workers == 0) options.runtime.workers = 1;
     for (int i = 0; i < processes; ++i) ends_.push_back(std::make_unique<remote::thread_transport>(hub_, i));
-    for (int i = 0; i < processes; ++i)
-      members_.push_back(std::make_unique<remote::member>(*ends_[i], options));
+    for (int i = 0; i < processes; ++i) members_.push_back(std::make_unique<remote::member>(*ends_[i], options));
   }
 
   /// As cluster::run. *Returns*: what it returns in process 0.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A thief outside the engine: takes ready closures that are executed elsewhere, and brings back how they
-// ended.
+// A thief outside the engine: takes ready closures that are executed elsewhere, and brings back how they ended.
 #pragma once
 
 #include <weft/task/run_state.hpp>
@@ -20,14 +19,13 @@ struct outside_task {
   void (*ended)(outside_task& self, std::exception_ptr thrown) noexcept;
 };
 
-/// The hand of a thief that is no thread of the engine. What it has taken counts as executed until end():
-/// tasks that depend on it wait, and so do sync and run. *Thread safety*: one thread at a time, which is no
-/// worker; it may be inside a task of another engine not.
+/// The hand of a thief that is no thread of the engine. What it has taken counts as executed until end(): tasks
+/// that depend on it wait, and so do sync and run.
+/// *Thread safety*: one thread at a time, which is no worker; it may be inside a task of another engine not.
 class outside_thief {
  public:
-  /// From now on owners keep something to take. `may_take`: what the thief has use for; it is asked under
-  /// locks. *Requires*: no run is going on; one object for each engine. *Throws*: std::bad_alloc,
-  /// weft::error.
+  /// From now on owners keep something to take. `may_take`: what the thief has use for; it is asked under locks.
+  /// *Requires*: no run is going on; one object for each engine. *Throws*: std::bad_alloc, weft::error.
   outside_thief(engine& from, thief_filter may_take);
   outside_thief(const outside_thief&) = delete;
   outside_thief& operator=(const outside_thief&) = delete;

@@ -49,8 +49,8 @@ struct descriptor {
   bool part = false;    ///< of a loop: counts as ready wherever it stands
   bool marker = false;  ///< stands for a record, not for a task (recorded_call.hpp)
   bool fence = false;   ///< starts when all tasks before it in its frame have ended (fence.hpp); local
-  /// How the task goes to another process (room cluster). Null: it does not, or no file of the program asks
-  /// for that. May return null.
+  /// How the task goes to another process (room cluster). Null: it does not, or no file of the program asks for
+  /// that. May return null.
   const travel* (*travels)() noexcept = nullptr;
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a process of a cluster does during a run: asks others for tasks when it has none, gives them some of
-// its own.
+// What a process of a cluster does during a run: asks others for tasks when it has none, gives them some of its own.
 #pragma once
 
 #include <weft/cluster/detail/code_address.hpp>
@@ -21,13 +20,12 @@
 
 namespace weft::inline WEFT_ABI::remote {
 
-/// The protocol of one process. A process without work asks others in turn, chosen at random. Whoever is
-/// asked takes a ready task out of its runtime, as any thief does, and sends it with what it reads; until the
-/// answer comes that task counts as executed. The run is over when its root has ended, which waits for all of
-/// that.
+/// The protocol of one process. A process without work asks others in turn, chosen at random. Whoever is asked takes a
+/// ready task out of its runtime, as any thief does, and sends it with what it reads; until the answer comes that task
+/// counts as executed. The run is over when its root has ended, which waits for all of that.
 ///
-/// Who may touch it when: `finished_` and `guests_` by anybody (workers report the end of guests); all else
-/// by the thread that calls lead() or follow().
+/// Who may touch it when: `finished_` and `guests_` by anybody (workers report the end of guests); all else by the
+/// thread that calls lead() or follow().
 class exchange {
  public:
   exchange(transport& by, sched::engine& of, const cluster_options& options)
@@ -39,9 +37,8 @@ class exchange {
   exchange& operator=(const exchange&) = delete;
   ~exchange() { wait_for_guests_(); }
 
-  /// Process 0: serves the others until `root_ended`, then tells them the outcome, and returns when nothing
-  /// is under way any more. Whoever sets the flag calls transport::wake(). *Throws*: weft::error; the root
-  /// has ended then, too.
+  /// Process 0: serves the others until `root_ended`, then tells them the outcome, and returns when nothing is under
+  /// way any more. Whoever sets the flag calls transport::wake(). *Throws*: weft::error; the root has ended then, too.
   void lead(const base::atomic<bool>& root_ended, const std::function<void(writer&)>& pack_outcome) {
     guarded_(
         [&] {
@@ -157,8 +154,7 @@ class exchange {
       pause_(now, hungry);
   }
 
-  /// Waits for the next message: with little delay at first, and as long as this process has nothing else to
-  /// do.
+  /// Waits for the next message: with little delay at first, and as long as this process has nothing else to do.
   void pause_(clock::time_point now, bool hungry) {
     const auto quiet = now - last_event_;
     if (quiet < (hungry ? microseconds(200) : microseconds(20))) return base::yield();
@@ -199,8 +195,7 @@ class exchange {
   /// Asks another process, the next one after a random one first.
   void ask_() {
     const int others = by_.size() - 1;
-    if (victim_ < 0 || misses_ != 0)
-      victim_ = static_cast<int>(next_random_() % static_cast<unsigned>(others));
+    if (victim_ < 0 || misses_ != 0) victim_ = static_cast<int>(next_random_() % static_cast<unsigned>(others));
     const int to = victim_ < by_.rank() ? victim_ : victim_ + 1;
     outgoing m(kind::request, run_);
     asked_ = true;
@@ -306,8 +301,7 @@ class exchange {
     for (report& r : sending_) {
       // Where tasks are shorter than their way, this process does not ask for more of them at once.
       short_ones_ = r.took < microseconds(50) ? std::min(short_ones_ + 1, 6) : 0;
-      if (short_ones_ != 0)
-        next_request_ = clock::now() + std::min(microseconds(10 << short_ones_), options_.longest_pause);
+      if (short_ones_ != 0) next_request_ = clock::now() + std::min(microseconds(10 << short_ones_), options_.longest_pause);
       send_(r.to, std::move(r.message));
     }
     sending_.clear();
@@ -362,9 +356,9 @@ class exchange {
   int finished_processes_ = 0;
   bytes outcome_;
   std::vector<std::pair<int, bytes>> early_;  // messages of the next run
-  int victim_ = -1;                           // whom it has asked, not counting itself
-  int misses_ = 0;                            // answers without a task in a row
-  int short_ones_ = 0;                        // guests in a row that took less time than their way
+  int victim_ = -1;     // whom it has asked, not counting itself
+  int misses_ = 0;      // answers without a task in a row
+  int short_ones_ = 0;  // guests in a row that took less time than their way
   clock::time_point next_request_{}, last_event_{};
   std::mutex reports_mutex_;
   std::vector<report> reports_, sending_;

@@ -65,10 +65,9 @@ class member {
   template <class F, class... A>
   auto run(F&& f, A&&... arguments) {
     using R = decltype(runtime_.run(std::forward<F>(f), std::forward<A>(arguments)...));
-    static_assert(
-        std::is_void_v<R> || travels<std::conditional_t<std::is_void_v<R>, char, R>>,
-        "weft: cluster::run returns the same in all processes, so the type of the result must be one that "
-        "can be sent: a number, a container or an aggregate of such, or a type with serialize");
+    static_assert(std::is_void_v<R> || travels<std::conditional_t<std::is_void_v<R>, char, R>>,
+                  "weft: cluster::run returns the same in all processes, so the type of the result must be one that "
+                  "can be sent: a number, a container or an aggregate of such, or a type with serialize");
     outcome<R> end;
     if (!exchange_) {
       end.capture([&] { return runtime_.run(std::forward<F>(f), std::forward<A>(arguments)...); });

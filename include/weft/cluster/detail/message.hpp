@@ -26,7 +26,9 @@ enum class kind : std::uint8_t {
 /// A message that is being written.
 class outgoing {
  public:
-  outgoing(kind k, std::uint32_t run) { w_(std::uint32_t{0}, static_cast<std::uint8_t>(k), run); }
+  outgoing(kind k, std::uint32_t run) {
+    w_(std::uint32_t{0}, static_cast<std::uint8_t>(k), run);
+  }
   writer& body() noexcept { return w_; }
   /// The whole, with its checksum.
   bytes seal() {

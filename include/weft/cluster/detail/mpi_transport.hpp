@@ -39,8 +39,7 @@ class mpi_transport final : public transport {
     int there = 0;
     MPI_Message which = MPI_MESSAGE_NULL;
     MPI_Status status;
-    mpi::detail::check(MPI_Improbe(MPI_ANY_SOURCE, tag, group_.handle(), &there, &which, &status),
-                       "MPI_Improbe");
+    mpi::detail::check(MPI_Improbe(MPI_ANY_SOURCE, tag, group_.handle(), &there, &which, &status), "MPI_Improbe");
     if (there == 0) {
       forget_sent_();
       return -1;

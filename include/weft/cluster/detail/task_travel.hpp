@@ -128,8 +128,7 @@ class guest_result {
  public:
   guest_result() {
     if constexpr (flow::plain<R>)
-      std::construct_at(&box_.state)
-          ->store(flow::presence::absent, base::memory_order_relaxed);  // not shared yet
+      std::construct_at(&box_.state)->store(flow::presence::absent, base::memory_order_relaxed);  // not shared yet
     else
       ::new (&box_.note) sched::cleanup{nullptr, &flow::tracked<R>::destroy, flow::presence::absent};
   }
@@ -169,8 +168,8 @@ struct travel_key<task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...
     else
       return remote::value_travels<R>;
   }();
-  static constexpr bool possible =
-      remote::callable_travels<F> && result_travels && (remote::guest_argument<Adaptors>::travels && ...);
+  static constexpr bool possible = remote::callable_travels<F> && result_travels &&
+                                   (remote::guest_argument<Adaptors>::travels && ...);
 
   /// Made of what was packed.
   struct visiting final : remote::guest {
@@ -232,7 +231,7 @@ struct travel_key<task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...
   template <std::size_t N>
   static void take_argument(task_type& self, remote::reader& r) {
     remote::guest_argument<typename task_type::template nth_binding<N>>::take_back(self.template kept<N>(), r,
-                                                                                   self.privatized);
+                                                                                  self.privatized);
   }
   static void take_back(sched::closure& c, remote::reader& r, bool well) {
     auto& self = static_cast<task_type&>(c);

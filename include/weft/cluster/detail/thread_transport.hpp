@@ -24,8 +24,7 @@ struct thread_network {
 /// Where the messages of all threads are.
 class thread_hub {
  public:
-  thread_hub(int size, const thread_network& network)
-      : network_(network), random_(network.disorder), boxes_(static_cast<std::size_t>(size)) {}
+  thread_hub(int size, const thread_network& network) : network_(network), random_(network.disorder), boxes_(static_cast<std::size_t>(size)) {}
 
   int size() const noexcept { return static_cast<int>(boxes_.size()); }
   void send(int from, int to, bytes message) {

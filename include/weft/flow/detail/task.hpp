@@ -81,9 +81,9 @@ inline constexpr bool divides<F> = F::divides;
 template <std::size_t>
 struct among_objects {};
 
-/// How tasks of a type go to other processes. Defined in the room cluster, for the programs that include it;
-/// in others the address of the function is null. So a task means the same in every file of a program,
-/// whatever that includes.
+/// How tasks of a type go to other processes. Defined in the room cluster, for the programs that include it; in
+/// others the address of the function is null. So a task means the same in every file of a program, whatever
+/// that includes.
 template <class Task>
 [[gnu::weak]] const sched::travel* travel_of() noexcept;
 
@@ -93,9 +93,9 @@ struct travel_key;
 
 /// Whether a task with such an argument may go to another process, as far as rights are concerned.
 template <class Adaptor>
-inline constexpr bool right_travels =
-    !Adaptor::weak && !waits_for_object<Adaptor> && !defers_specially<Adaptor> && !sets_apart<Adaptor> &&
-    (Adaptor::access || Adaptor::plain || Adaptor::parts != 0);
+inline constexpr bool right_travels = !Adaptor::weak && !waits_for_object<Adaptor> &&
+                                      !defers_specially<Adaptor> && !sets_apart<Adaptor> &&
+                                      (Adaptor::access || Adaptor::plain || Adaptor::parts != 0);
 
 /// A closure with its payload. The addresses of the objects come first, as sched::closure::objects() expects:
 /// those of the accesses in order of the parameters, then the result's.

@@ -45,8 +45,8 @@ WEFT_FUNCTION void outside_thief::end(strand& s, std::exception_ptr thrown) noex
   if (thrown) s.thrown = std::move(thrown);
   if (strand* const next = hand_->end(s)) pass_on(*next);
   set_current(context::outside);
-  // A worker that has ended a task looks for the next one, so whoever makes others ready need not wake
-  // anybody. This hand does not look.
+  // A worker that has ended a task looks for the next one, so whoever makes others ready need not wake anybody.
+  // This hand does not look.
   base::fence();  // what became ready before the look at sleepers
   if (engine_.bell.any_waiting()) engine_.bell.notify_one();
 }

@@ -105,8 +105,8 @@ inline strand* worker::take_from_graphs(strand& s, bool running) noexcept {
   return nullptr;
 }
 
-/// Takes more ready nodes for one of the `takers` behind `first`, where tasks are short and plenty.
-/// *Returns*: how many it has then. *Requires*: the lock is held.
+/// Takes more ready nodes for one of the `takers` behind `first`, where tasks are short and plenty. *Returns*: how
+/// many it has then. *Requires*: the lock is held.
 inline std::uint32_t take_batch(graph& g, std::size_t takers, graph_node& first) noexcept {
   const std::size_t share = std::min<std::size_t>(g.speed.batch(), g.ready() / takers);
   graph_node* last = &first;

@@ -158,7 +158,7 @@ class worker {
     base::clock::time_point since{};
   } seen_;                            ///< a strand kept by another worker
   std::uint32_t kept_by_others_ = 0;  ///< how many there were at the last look, in all
-  thief_filter may_take_ = nullptr;   ///< set where it is no thread, but the hand of a thief outside
+  thief_filter may_take_ = nullptr;  ///< set where it is no thread, but the hand of a thief outside
   pending_rights rights_;
   std::uint64_t random_;
   unsigned steal_backoff_ = 0;  ///< how many tasks in a row were too short to be stolen
