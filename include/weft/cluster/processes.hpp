@@ -26,11 +26,11 @@ class cluster {
   cluster& operator=(const cluster&) = delete;
 
   /// Process 0 runs `f` with the arguments as runtime::run does. The other processes execute what they steal:
-  /// tasks whose callable, arguments and objects can be sent (docs/how-to/use-many-machines.md). *Returns*:
-  /// in every process what `f` has returned. *Throws*: in every process what the serial program would have
-  /// thrown first; types that are not registered arrive as weft::remote_error elsewhere. A process that fails
-  /// ends the job. *Suspends*: it blocks the calling thread, which sends and receives meanwhile. *Cost*:
-  /// where there is one process, that of runtime::run.
+  /// tasks whose callable, arguments and objects can be sent (docs/tutorial/from-one-machine-to-many.md).
+  /// *Returns*: in every process what `f` has returned. *Throws*: in every process what the serial program
+  /// would have thrown first; types that are not registered arrive as weft::remote_error elsewhere. A process
+  /// that fails ends the job. *Suspends*: it blocks the calling thread, which sends and receives meanwhile.
+  /// *Cost*: where there is one process, that of runtime::run.
   template <class F, class... A>
   auto run(F&& f, A&&... arguments) {
     return member_.run(std::forward<F>(f), std::forward<A>(arguments)...);

@@ -105,7 +105,7 @@ struct travel_key;
 template <class Adaptor>
 inline constexpr bool right_travels =
     !Adaptor::weak && !waits_for_object<Adaptor> && !defers_specially<Adaptor> && !sets_apart<Adaptor> &&
-    (Adaptor::plain || Adaptor::parts != 0);
+    (Adaptor::access || Adaptor::plain || Adaptor::parts != 0);
 
 /// A closure with its payload. The addresses of the objects come first, as sched::closure::objects() expects:
 /// those of the accesses in order of the parameters, then the result's.
