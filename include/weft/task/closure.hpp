@@ -21,7 +21,7 @@ using travel_function = const travel* (*)() noexcept;
 /// What a user may say of one task. An aggregate for designated initialisers.
 struct task_options {
   const char* name = "task";  ///< shown by reports; must outlive the task (a string literal)
-  int priority = 0;           ///< larger is more urgent; honoured among ready tasks
+  int priority = 0;           ///< larger is more urgent, among the ready tasks of a large frame
   bool local = false;         ///< never stolen: runs in its parent's strand
   bool event = false;         ///< may call this_task::hold(); never runs inside fork
 };

@@ -36,7 +36,7 @@ WEFT_FUNCTION void outside_thief::pass_on(strand& s) noexcept {
   s.mutex.lock();
   s.status.store(strand_status::waiting, base::memory_order_relaxed);  // ordered by the lock
   s.mutex.unlock();
-  engine_.submit(s);
+  engine_.enqueue(s);  // it is admitted
 }
 
 WEFT_FUNCTION void outside_thief::give_back(strand& s) noexcept { pass_on(s); }

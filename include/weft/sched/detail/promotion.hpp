@@ -134,6 +134,7 @@ inline strand* worker::take_from_graph(graph& g, strand& s) noexcept {
     if (g.ready() == ready || ready > granularity::large_frame) break;
     n = g.take(may_take_);
   }
+  if (n != nullptr && !engine::take_place(s)) g.give_back(*std::exchange(n, nullptr));
   if (n != nullptr) {
     n->next = nullptr;
     thief->batch_size = may_take_ != nullptr ? 1 : take_batch(g, home_->takers(), *n);

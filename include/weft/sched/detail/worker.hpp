@@ -19,6 +19,7 @@ namespace weft::inline WEFT_ABI::sched {
 class engine;
 class outside_thief;
 class steal_entry;
+class worker_share;
 
 /// Who may touch it when:
 ///  1. `running` is written by the worker; thieves read it, then check strand::status under strand::mutex.
@@ -112,7 +113,9 @@ class worker {
   void begin(strand& s) noexcept;
   strand* end(strand& s) noexcept;
   strand* end_stolen(strand& s) noexcept;
-  strand* set_and_adopt(signal* g) noexcept;
+  strand* set(signal* g) noexcept;
+  strand* go_on_with(strand* next, worker_share* share) noexcept;
+  void give_back(worker_share& share) noexcept;
   bool put_aside(strand& s, const wait_reason& what) noexcept;
   strand* end_graph_task(strand& s) noexcept;
   strand* take_from_graphs(strand& s, bool running) noexcept;
