@@ -99,16 +99,22 @@ template <class... T>
 struct alternatives<std::variant<T...>> : parts<std::tuple<T...>> {};
 
 template <class T, class... Around>
-constexpr bool find_way() noexcept {
-  if constexpr (!std::is_object_v<T> || std::is_pointer_v<T> || std::is_member_pointer_v<T>)
+constexpr bool members_travel() noexcept {
+  if constexpr (members<T> != 0)
+    return decltype(with_members(std::declval<T&>(), members_have_way<T, Around...>()))::value;
+  else
     return false;
-  else if constexpr (std::is_const_v<T> || std::is_volatile_v<T>)
+}
+
+template <class T, class... Around>
+constexpr bool find_way() noexcept {
+  if constexpr (!std::is_object_v<T> || std::is_pointer_v<T> || std::is_member_pointer_v<T> ||
+                std::is_const_v<T> || std::is_volatile_v<T>)
     return false;
   else if constexpr (travels_as_bytes<T>)
     return std::is_trivially_copyable_v<T>;
-  else if constexpr ((std::is_same_v<T, Around> || ...))
-    return true;
-  else if constexpr (serializes_itself<T, writer> || serialized_by_function<T, writer>)
+  else if constexpr ((std::is_same_v<T, Around> || ...) || serializes_itself<T, writer> ||
+                     serialized_by_function<T, writer>)
     return true;
   else if constexpr (parts<T>::known)
     return parts<T>::template travel<T, Around...>;
@@ -120,10 +126,8 @@ constexpr bool find_way() noexcept {
     return has_way<typename loose<typename T::value_type>::type, T, Around...>;
   else if constexpr (std::is_empty_v<T>)
     return std::is_aggregate_v<T> || std::is_same_v<T, std::monostate>;
-  else if constexpr (members<T> != 0)
-    return decltype(with_members(std::declval<T&>(), members_have_way<T, Around...>()))::value;
   else
-    return false;
+    return members_travel<T, Around...>();
 }
 
 template <class T>
@@ -141,13 +145,10 @@ struct size_if_dense {
 /// Whether a T that travels is nothing but bytes that travel, without gaps or values that must be checked.
 template <class T>
 constexpr bool find_dense() noexcept {
-  if constexpr (std::is_same_v<T, bool>)
-    return false;
-  else if constexpr (travels_as_bytes<T>)
-    return true;
-  else if constexpr (serializes_itself<T, writer> || serialized_by_function<T, writer> || std::is_empty_v<T>)
-    return false;
-  else if constexpr (members<T> != 0 && std::is_trivially_copyable_v<T>)
+  if constexpr (travels_as_bytes<T>)
+    return !std::is_same_v<T, bool>;
+  else if constexpr (members<T> != 0 && std::is_trivially_copyable_v<T> && !std::is_empty_v<T> &&
+                     !serializes_itself<T, writer> && !serialized_by_function<T, writer>)
     return decltype(with_members(std::declval<T&>(), size_if_dense()))::value == sizeof(T);
   else
     return false;

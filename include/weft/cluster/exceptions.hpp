@@ -35,7 +35,7 @@ namespace remote {
 namespace detail {
 
 /// How exceptions of one type travel.
-struct exception_kind {
+struct thrown_kind {
   const std::type_info* type;
   void (*pack)(writer& w, const std::exception_ptr& e);
   std::exception_ptr (*unpack)(reader& r);
@@ -54,7 +54,7 @@ template <class E>
 concept made_of_text = std::derived_from<E, std::exception> && std::constructible_from<E, const std::string&>;
 
 template <class E>
-constexpr exception_kind kind_of() noexcept {
+constexpr thrown_kind kind_of() noexcept {
   if constexpr (travels<E>)
     return {&typeid(E),
             [](writer& w, const std::exception_ptr& e) { with_exception<E>(e, [&w](const E& x) { w(x); }); },
@@ -72,7 +72,7 @@ constexpr exception_kind kind_of() noexcept {
 
 /// An error code, and the text in front of what it says. Categories other than the standard library's do not
 /// travel, so neither do their codes.
-inline exception_kind kind_of_system_error() noexcept {
+inline thrown_kind kind_of_system_error() noexcept {
   return {&typeid(std::system_error),
           [](writer& w, const std::exception_ptr& e) {
             with_exception<std::system_error>(e, [&w](const std::system_error& x) {
@@ -91,7 +91,7 @@ inline exception_kind kind_of_system_error() noexcept {
                                                 : std::system_error(code, category));
           }};
 }
-inline exception_kind kind_of_remote_error() noexcept {
+inline thrown_kind kind_of_remote_error() noexcept {
   return {&typeid(remote_error),
           [](writer& w, const std::exception_ptr& e) {
             with_exception<remote_error>(
@@ -104,9 +104,9 @@ inline exception_kind kind_of_remote_error() noexcept {
 }
 
 /// All types that travel. *Thread safety*: any thread, any member.
-class exception_kinds {
+class thrown_kinds {
  public:
-  exception_kinds()
+  thrown_kinds()
       : all_{kind_of<std::logic_error>(),
              kind_of<std::domain_error>(),
              kind_of<std::invalid_argument>(),
@@ -132,29 +132,29 @@ class exception_kinds {
              kind_of_system_error(),
              kind_of_remote_error()} {}
 
-  void add(const exception_kind& k) {
+  void add(const thrown_kind& k) {
     const std::lock_guard hold(mutex_);
     if (!find_(k.type->name())) all_.push_back(k);
   }
   /// By the name of the type, which is the same in all processes. *Returns*: nothing if it is unknown.
-  std::optional<exception_kind> find(const std::string& name) const {
+  std::optional<thrown_kind> find(const std::string& name) const {
     const std::lock_guard hold(mutex_);
     return find_(name);
   }
-  static exception_kinds& of_process() {
-    static exception_kinds all;
+  static thrown_kinds& of_process() {
+    static thrown_kinds all;
     return all;
   }
 
  private:
-  std::optional<exception_kind> find_(const std::string& name) const {
-    for (const exception_kind& k : all_)
+  std::optional<thrown_kind> find_(const std::string& name) const {
+    for (const thrown_kind& k : all_)
       if (name == k.type->name()) return k;
     return std::nullopt;
   }
 
   mutable std::mutex mutex_;
-  std::vector<exception_kind> all_;
+  std::vector<thrown_kind> all_;
 };
 
 /// What is known of any exception.
@@ -186,7 +186,7 @@ inline std::string readable(const char* name) {
 inline void pack_exception(writer& w, const std::exception_ptr& e) {
   const seen_exception seen = look_at(e);
   const std::string name = seen.type != nullptr ? seen.type->name() : "";
-  const auto kind = exception_kinds::of_process().find(name);
+  const auto kind = thrown_kinds::of_process().find(name);
   const bool known = kind && seen.travels_as_type;
   w(known, name);
   if (known)
@@ -199,7 +199,7 @@ inline std::exception_ptr unpack_exception(reader& r) {
   const bool known = r.get<bool>();
   const auto name = r.get<std::string>();
   if (!known) return std::make_exception_ptr(remote_error(readable(name.c_str()), r.get<std::string>()));
-  const auto kind = exception_kinds::of_process().find(name);
+  const auto kind = thrown_kinds::of_process().find(name);
   if (!kind)
     throw error("weft: a process has registered the exception " + readable(name.c_str()) +
                 ", and this one has not; register it in all before the first run");
@@ -217,7 +217,7 @@ void register_exception() {
       travels<E> || detail::made_of_text<E>,
       "weft: an exception that is to go to another process needs 'serialize', or a constructor that "
       "takes its text");
-  detail::exception_kinds::of_process().add(detail::kind_of<E>());
+  detail::thrown_kinds::of_process().add(detail::kind_of<E>());
 }
 
 }  // namespace remote

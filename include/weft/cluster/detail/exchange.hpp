@@ -268,16 +268,17 @@ class exchange {
       guests_.fetch_sub(1, base::memory_order_relaxed);
       throw;
     }
-    h.release();  // end_guest_ takes it over
+    static_cast<void>(h.release());  // end_guest_ takes it over
   }
   /// A guest has ended; called by a worker.
   static void end_guest_(sched::outside_task& ended, std::exception_ptr thrown) noexcept {
+    const std::exception_ptr failure = std::move(thrown);
     std::unique_ptr<host> h(static_cast<host*>(static_cast<guest&>(ended).of));
     exchange& self = *h->at;
     report r{h->home, {}, clock::now() - h->begun};
     try {
       try {
-        r.message = pack_end_(*h, self.run_, thrown, true);
+        r.message = pack_end_(*h, self.run_, failure, true);
       } catch (...) {  // what it has written cannot be packed
         r.message = pack_end_(*h, self.run_, std::current_exception(), false);
       }

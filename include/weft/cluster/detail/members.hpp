@@ -68,17 +68,13 @@ constexpr bool has_array() noexcept {
 /// among the members, or more members than `most_members`.
 template <class T>
 constexpr std::size_t count_members() noexcept {
-  if constexpr (!std::is_class_v<T> || !std::is_aggregate_v<T>) {
-    return 0;
-  } else if constexpr (takes_initialisers<T, most_members + 1>) {
-    return 0;
-  } else {
-    constexpr std::size_t n = count_initialisers<T>();
-    if constexpr (n == 0 || has_array<T, n>())
-      return 0;
-    else
-      return n;
+  if constexpr (std::is_class_v<T> && std::is_aggregate_v<T>) {
+    if constexpr (!takes_initialisers<T, most_members + 1>) {
+      constexpr std::size_t n = count_initialisers<T>();
+      if constexpr (n != 0 && !has_array<T, n>()) return n;
+    }
   }
+  return 0;
 }
 template <class T>
 inline constexpr std::size_t members = count_members<std::remove_cv_t<T>>();
