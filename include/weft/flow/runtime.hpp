@@ -13,6 +13,10 @@
 
 namespace weft::inline WEFT_ABI {
 
+namespace flow {
+struct runtime_key;
+}
+
 /// Options of one run.
 struct run_options {
   /// Stops the run: tasks that have not started are dropped, and run throws weft::cancelled.
@@ -139,7 +143,13 @@ class runtime {
     call.execute(*::new (place) Closure(std::forward<F>(f), {}, nullptr, std::move(kept)...), options.stop);
   }
 
+  friend struct flow::runtime_key;
   sched::runtime_state state_;
+};
+
+/// Opens a runtime for rooms above.
+struct flow::runtime_key {
+  static sched::engine& engine(const runtime& r) { return r.state_.home(); }
 };
 
 }  // namespace weft::inline WEFT_ABI

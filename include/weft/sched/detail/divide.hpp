@@ -192,7 +192,7 @@ WEFT_FUNCTION void theft::add(stolen_part& p, int priority) {
 /// adopted; or null.
 inline strand* worker::take_part(strand& s) noexcept {
   // Relaxed: a first look from outside.
-  if (s.divisible.load(base::memory_order_relaxed) == nullptr) return nullptr;
+  if (may_take_ != nullptr || s.divisible.load(base::memory_order_relaxed) == nullptr) return nullptr;
   if (!thorough_) {
     if (!s.divisible_mutex.try_lock()) return nullptr;
   } else {

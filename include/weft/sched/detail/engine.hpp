@@ -141,6 +141,14 @@ class engine {
   }
   void put_strand(strand& s) noexcept { idle.push_back(s); }
 
+  /// From now on a thief outside comes, too. *Requires*: no run is going on.
+  void expect_outside_thief() noexcept {
+    outside_thieves_ = 1;
+    wanted_surplus = std::max(options.surplus, 1u);
+  }
+  /// How many may take tasks of a graph.
+  unsigned takers() const noexcept { return options.workers + outside_thieves_; }
+
   /// The share of a run that may have so many workers, fewer than there are. *Throws*: std::bad_alloc.
   worker_share& take_share(unsigned places, worker_share* outer) {
     const std::lock_guard hold(shares_mutex_);
@@ -212,7 +220,7 @@ class engine {
   }
 
   const runtime_options options;
-  const unsigned wanted_surplus;
+  unsigned wanted_surplus;  ///< constant while a run is going on
   context_pool contexts;
   ready_strands submitted;
   strand_list idle;
@@ -247,6 +255,7 @@ class engine {
   static constexpr std::size_t strands_at_once = 16;
   std::vector<std::unique_ptr<strand[]>> registry_;
   std::size_t made_ = 0;
+  unsigned outside_thieves_ = 0;
 };
 
 }  // namespace weft::inline WEFT_ABI::sched

@@ -117,7 +117,7 @@ inline findings worker::look_into(strand& s) noexcept {
   frame* from = s.root.child.load(base::memory_order_acquire);  // as in find_ready
   do {
     try {
-      found = find_ready(s, rights_, from);
+      found = find_ready(s, rights_, from, may_take_);
     } catch (const std::bad_alloc&) {  // no memory to search: nothing found
       found = {};
     }

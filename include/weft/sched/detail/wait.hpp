@@ -77,7 +77,8 @@ WEFT_COLD inline void worker::give_back(worker_share& share) noexcept {
   strand* const next = share.give_back();
   if (next == nullptr) {
     if (was_full) home_->tell_of_place();
-  } else if (next->status.load(base::memory_order_relaxed) == strand_status::idle) {  // nobody else has it
+  } else if (may_take_ != nullptr ||  // the hand of a thief outside keeps nothing
+             next->status.load(base::memory_order_relaxed) == strand_status::idle) {  // nobody else has it
     home_->enqueue(*next);
   } else {
     keep(*next);

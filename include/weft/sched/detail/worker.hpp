@@ -17,6 +17,7 @@
 namespace weft::inline WEFT_ABI::sched {
 
 class engine;
+class outside_thief;
 class steal_entry;
 class worker_share;
 
@@ -94,6 +95,8 @@ class worker {
   void await_signal(strand& s, signal& g, context_slot& meanwhile) noexcept;
 
  private:
+  friend class outside_thief;
+
   /// What has to be done on the next stack, once the one before is left.
   struct switch_action {
     context_slot* retired = nullptr;  ///< a stack nobody needs now
@@ -159,6 +162,7 @@ class worker {
     base::clock::time_point since{};
   } seen_;                            ///< a strand kept by another worker
   std::uint32_t kept_by_others_ = 0;  ///< how many there were at the last look, in all
+  thief_filter may_take_ = nullptr;   ///< set where it is no thread, but the hand of a thief outside
   pending_rights rights_;
   std::uint64_t random_;
   unsigned steal_backoff_ = 0;  ///< how many tasks in a row were too short to be stolen

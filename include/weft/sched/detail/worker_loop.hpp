@@ -108,7 +108,7 @@ inline void worker::execute(strand& s) {
 /// Makes a strand from the pool ready to execute the closure in `root.current`.
 inline void worker::begin(strand& s) noexcept {
   const worker_share* const share = s.share.load(base::memory_order_relaxed);  // constant while it is in use
-  s.wanted_surplus = workers_of(share, home_->options.workers) > 1 ? home_->wanted_surplus : 0;
+  s.wanted_surplus = workers_of(share, home_->takers()) > 1 ? home_->wanted_surplus : 0;
   s.cap = home_->options.cap;
   s.live = 0;
   ++s.drains;  // whatever somebody remembers of its frames is over
