@@ -21,8 +21,8 @@ struct outside_task {
 };
 
 /// The hand of a thief that is no thread of the engine. What it has taken counts as executed until end():
-/// tasks that depend on it wait, and so do sync and run. *Thread safety*: one thread at a time, which is no
-/// worker; it may be inside a task of another engine not.
+/// tasks that depend on it wait, and so do sync and run. *Thread safety*: one thread at a time, which
+/// executes no task of any engine.
 class outside_thief {
  public:
   /// From now on owners keep something to take. `may_take`: what the thief has use for; it is asked under
