@@ -187,7 +187,8 @@ inline void pack_exception(writer& w, const std::exception_ptr& e) {
   const seen_exception seen = look_at(e);
   const std::string name = seen.type != nullptr ? seen.type->name() : "";
   const auto kind = thrown_kinds::of_process().find(name);
-  const bool known = kind && seen.travels_as_type;
+  // Two files may have types of one name that are not the same.
+  const bool known = kind && *kind->type == *seen.type && seen.travels_as_type;
   w(known, name);
   if (known)
     kind->pack(w, e);

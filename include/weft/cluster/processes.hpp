@@ -40,7 +40,7 @@ class cluster {
   int rank() const noexcept { return transport_.rank(); }
   /// How many processes there are.
   int size() const noexcept { return transport_.size(); }
-  /// The runtime of this process.
+  /// The runtime of this process. *Requires*: it is not resized, and has no other run while the cluster has.
   weft::runtime& runtime() noexcept { return member_.runtime(); }
   /// What this process has exchanged with others. *Requires*: no run is going on.
   cluster_counters counters() const noexcept { return member_.counters(); }

@@ -118,8 +118,8 @@ class exchange {
   void guarded_(Go go, Ended root_ended) {
     try {
       go();
-    } catch (const std::exception& e) {
-      const std::string why = e.what();
+    } catch (...) {
+      const std::string why = detail::look_at(std::current_exception()).text;
       by_.fail(why);
       for (auto& [id, a] : away_) {
         a.how->lose(thief_.task_of(*a.place));
@@ -226,7 +226,7 @@ class exchange {
       w(++last_id_, type.module, type.offset);
       how->pack(c, w);
       away_.emplace(last_id_, away{&s, how});
-    } catch (const std::exception&) {  // then it is executed here
+    } catch (...) {  // then it is executed here
       w.bytes().resize(before);
       ++counters_.closures_kept;
       thief_.give_back(s);
@@ -280,7 +280,7 @@ class exchange {
       try {
         r.message = pack_end_(*h, self.run_, failure, true);
       } catch (...) {  // what it has written cannot be packed
-        r.message = pack_end_(*h, self.run_, std::current_exception(), false);
+        r.message = pack_end_(*h, self.run_, failure ? failure : std::current_exception(), false);
       }
       h.reset();
       const std::lock_guard hold(self.reports_mutex_);

@@ -74,7 +74,8 @@ struct guest_argument<Adaptor> {
   using kept = typename Adaptor::kept;
   using value_type = std::remove_cv_t<typename Adaptor::value>;
   static constexpr bool travels = value_travels<value_type>;
-  static constexpr bool in = Adaptor::wanted != flow::right_kind::write;
+  // What is not renamed is what its owner has made: a task that writes it may use its size.
+  static constexpr bool in = Adaptor::wanted != flow::right_kind::write || !Adaptor::renames;
   static constexpr bool out = Adaptor::wanted != flow::right_kind::read;
   value_type value;
 
@@ -89,7 +90,7 @@ struct guest_argument<Adaptor> {
     if constexpr (out) w(value);
   }
   static void take_back([[maybe_unused]] const kept& k, [[maybe_unused]] reader& r, bool) {
-    if constexpr (out) *k = r.get<value_type>();
+    if constexpr (out) r(*k);  // in place: others may hold addresses of its elements
   }
 };
 /// A contribution, kept apart until it is at home again.
