@@ -102,7 +102,7 @@ int main() {
   const auto control = [](const char* what, const char* function, operation o) {
     model::control<injection>("injection", what, {function, o});
   };
-  control("who submits does not fence", "engine::submit", operation::fence);
+  control("who submits does not fence", "engine::enqueue", operation::fence);
   control("sleepers do not fence", "heavy_fence", operation::fence);
   control("the list of submitted strands is open", "try_lock", operation::atomicity);
   control("the end publishes no results", "signal::set", operation::rmw);

@@ -6,7 +6,11 @@
 //
 #include "support/environment.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdio>
+#include <cstdlib>
 
 namespace model {
 
@@ -136,20 +140,33 @@ void control(const char* name, const char* what, weakness w, rl::scheduler_type_
                          : kind == "split" ? operation::atomicity
                                            : operation::fence};
   }
-  rl::ostringstream report;  // not from memory that Relacy watches
-  rl::test_params p;
-  broken = w;
-  const bool good = search<Model>(how, 0, 1'000'000, report, p);
-  broken = {};
-  if (good) {
-    std::printf("control %s (%s): NOT REPORTED in %llu executions\n", name, what,
-                static_cast<unsigned long long>(p.stop_iteration));
-    ++faults;
-  } else {
-    std::printf("figure model_controls 1\ncontrol %s (%s): reported after %llu executions: %s\n", name, what,
-                static_cast<unsigned long long>(p.stop_iteration), rl::test_result_str(p.test_result));
-    if (std::getenv("WEFT_MODEL_HISTORY") != nullptr) print_history(report);
+  // In a process of its own: what is broken may end it.
+  std::fflush(stdout);
+  const pid_t child = ::fork();
+  if (child < 0) std::abort();
+  if (child == 0) {
+    rl::ostringstream report;  // not from memory that Relacy watches
+    rl::test_params p;
+    broken = w;
+    const bool good = search<Model>(how, 0, 1'000'000, report, p);
+    const auto executions = static_cast<unsigned long long>(p.stop_iteration);
+    if (good) {
+      std::printf("control %s (%s): NOT REPORTED in %llu executions\n", name, what, executions);
+    } else {
+      std::printf("figure model_controls 1\ncontrol %s (%s): reported after %llu executions: %s\n", name,
+                  what, executions, rl::test_result_str(p.test_result));
+      if (std::getenv("WEFT_MODEL_HISTORY") != nullptr) print_history(report);
+    }
+    std::fflush(stdout);
+    ::_exit(good ? 1 : 0);
   }
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child) std::abort();
+  if (WIFSIGNALED(status))
+    std::printf("figure model_controls 1\ncontrol %s (%s): reported by signal %d\n", name, what,
+                WTERMSIG(status));
+  else if (WEXITSTATUS(status) != 0)
+    ++faults;
   std::fflush(stdout);
 }
 

@@ -147,7 +147,7 @@ class engine {
     wanted_surplus = std::max(options.surplus, 1u);
   }
   /// How many may take tasks of a graph.
-  unsigned takers() const noexcept { return options.workers + outside_thieves_; }
+  unsigned takers() const noexcept { return static_cast<unsigned>(workers.size()) + outside_thieves_; }
 
   /// The share of a run that may have so many workers, fewer than there are. *Throws*: std::bad_alloc.
   worker_share& take_share(unsigned places, worker_share* outer) {
