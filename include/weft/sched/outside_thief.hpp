@@ -56,3 +56,8 @@ class outside_thief {
 };
 
 }  // namespace weft::inline WEFT_ABI::sched
+
+// Apart from the other definitions of the room: programs of one process do not need them.
+#if WEFT_DEFINITIONS
+#include <weft/sched/detail/outside_thief.hpp>
+#endif

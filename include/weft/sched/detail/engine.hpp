@@ -72,7 +72,10 @@ class engine {
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
   /// *Requires*: no run is going on.
-  ~engine() { close(); }
+  ~engine() {
+    close();
+    while (shares_ != nullptr) delete std::exchange(shares_, shares_->next);
+  }
 
   /// Where a worker is to run; nothing if the kernel chooses.
   std::optional<unsigned> processor_of(unsigned worker) const noexcept {
@@ -152,8 +155,9 @@ class engine {
   /// The share of a run that may have so many workers, fewer than there are. *Throws*: std::bad_alloc.
   worker_share& take_share(unsigned places, worker_share* outer) {
     const std::lock_guard hold(shares_mutex_);
-    auto found = std::find_if(shares_.begin(), shares_.end(), [](const auto& s) { return s->over(); });
-    if (found == shares_.end()) found = shares_.insert(found, std::make_unique<worker_share>());
+    worker_share** found = &shares_;
+    while (*found != nullptr && !(*found)->over()) found = &(*found)->next;
+    if (*found == nullptr) *found = new worker_share;
     (*found)->begin(places, outer);
     return **found;
   }
@@ -192,7 +196,7 @@ class engine {
     bool all = submitted.each(rounds, see);
     if (!base::lock_within(shares_mutex_, rounds)) return false;
     const std::lock_guard hold(shares_mutex_, std::adopt_lock);
-    for (const auto& s : shares_) all &= s->each(rounds, see);
+    for (worker_share* s = shares_; s != nullptr; s = s->next) all &= s->each(rounds, see);
     return all;
   }
 
@@ -247,7 +251,7 @@ class engine {
   }
 
   base::mutex shares_mutex_;
-  std::vector<std::unique_ptr<worker_share>> shares_;
+  worker_share* shares_ = nullptr;  ///< a list; freed with the engine
   base::mutex graphs_mutex_;
   std::vector<std::unique_ptr<graph>> graphs_;
   std::vector<graph*> idle_graphs_;

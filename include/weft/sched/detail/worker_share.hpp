@@ -4,8 +4,6 @@
 
 #include <weft/sched/detail/ready_strands.hpp>
 
-#include <algorithm>
-
 namespace weft::inline WEFT_ABI::sched {
 
 /// The share of a run that is limited to some workers. A strand of the run holds a place from when it is
@@ -39,6 +37,8 @@ class worker_share {
     const std::lock_guard hold(mutex_);
     return ended_ && free_.load(base::memory_order_relaxed) == places_;
   }
+
+  worker_share* next = nullptr;  ///< in the list of its engine
 
   unsigned places() const noexcept { return places_; }
   worker_share* outer() const noexcept { return outer_; }
@@ -101,7 +101,7 @@ class worker_share {
 
 /// The most workers that a strand of this share may have beside it and itself; null: all of an engine.
 inline unsigned workers_of(const worker_share* share, unsigned all) noexcept {
-  return share == nullptr ? all : std::min(share->places(), all);
+  return share == nullptr || share->places() > all ? all : share->places();
 }
 
 }  // namespace weft::inline WEFT_ABI::sched
