@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
 // The one source file of weft::compiled: what programs that define WEFT_COMPILED do not compile themselves.
-#include <weft/sched/outside_thief.hpp>
 #include <weft/weft.hpp>
 
 #if !WEFT_COMPILED || !WEFT_DEFINITIONS

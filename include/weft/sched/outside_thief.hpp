@@ -56,8 +56,3 @@ class outside_thief {
 };
 
 }  // namespace weft::inline WEFT_ABI::sched
-
-// Apart from the other definitions of the room: programs of one process do not need them.
-#if WEFT_DEFINITIONS
-#include <weft/sched/detail/outside_thief.hpp>
-#endif
