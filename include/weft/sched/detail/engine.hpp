@@ -74,7 +74,7 @@ class engine {
   /// *Requires*: no run is going on.
   ~engine() {
     close();
-    while (shares_ != nullptr) delete std::exchange(shares_, shares_->next);
+    while (shares_ != nullptr) delete std::exchange(shares_, shares_->next_of_engine);
   }
 
   /// Where a worker is to run; nothing if the kernel chooses.
@@ -156,7 +156,7 @@ class engine {
   worker_share& take_share(unsigned places, worker_share* outer) {
     const std::lock_guard hold(shares_mutex_);
     worker_share** found = &shares_;
-    while (*found != nullptr && !(*found)->over()) found = &(*found)->next;
+    while (*found != nullptr && !(*found)->over()) found = &(*found)->next_of_engine;
     if (*found == nullptr) *found = new worker_share;
     (*found)->begin(places, outer);
     return **found;
@@ -196,7 +196,7 @@ class engine {
     bool all = submitted.each(rounds, see);
     if (!base::lock_within(shares_mutex_, rounds)) return false;
     const std::lock_guard hold(shares_mutex_, std::adopt_lock);
-    for (worker_share* s = shares_; s != nullptr; s = s->next) all &= s->each(rounds, see);
+    for (worker_share* s = shares_; s != nullptr; s = s->next_of_engine) all &= s->each(rounds, see);
     return all;
   }
 

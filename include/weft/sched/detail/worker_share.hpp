@@ -38,7 +38,7 @@ class worker_share {
     return ended_ && free_.load(base::memory_order_relaxed) == places_;
   }
 
-  worker_share* next = nullptr;  ///< in the list of its engine
+  worker_share* next_of_engine = nullptr;  ///< in the list of its engine
 
   unsigned places() const noexcept { return places_; }
   worker_share* outer() const noexcept { return outer_; }
