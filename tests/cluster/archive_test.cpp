@@ -79,14 +79,14 @@ class declared {
  private:
   int x_ = 0;
 };
-class open {
+class half_open {
  public:
-  explicit open(int x = 0) : x_(x) {}
+  explicit half_open(int x = 0) : x_(x) {}
   template <class Archive>
   void serialize(Archive& a) {
     a(x_, twice_);
   }
-  bool operator==(const open&) const = default;
+  bool operator==(const half_open&) const = default;
 
  private:
   int x_;
@@ -129,7 +129,7 @@ static_assert(travels<std::string> && travels<std::vector<bool>> && travels<std:
 static_assert(travels<std::unordered_map<int, part>> && travels<std::multiset<int>>);
 static_assert(travels<std::deque<std::variant<std::monostate, part>>> && travels<std::array<part, 3>>);
 static_assert(travels<std::pair<int, part>> && travels<std::tuple<>> && travels<std::tuple<int, part>>);
-static_assert(travels<part> && travels<nested> && travels<tree> && travels<sixteen> && travels<open> &&
+static_assert(travels<part> && travels<nested> && travels<tree> && travels<sixteen> && travels<half_open> &&
               travels<outer> && travels<declared>);
 static_assert(!travels<int*> && !travels<void (*)()> && !travels<int part::*> && !travels<int&>);
 static_assert(!travels<std::string_view> && !travels<std::span<int>> &&
@@ -161,7 +161,7 @@ TEST_CASE("values of all kinds come out as they went in") {
   const sixteen s{1,      2,      3,      4,      5,       6,        7,        8,
                   {1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}, {11, 12}, {13, 14}, "last"};
   CHECK(there_and_back(s) == s);
-  CHECK(there_and_back(open(5)) == open(5));
+  CHECK(there_and_back(half_open(5)) == half_open(5));
   CHECK(there_and_back(declared()) == declared());
   outer o;
   o.array[1] = 9;
