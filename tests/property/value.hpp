@@ -31,7 +31,7 @@ class counted {
   void serialize(Archive& a) {
     std::uint64_t v = word();
     a(v);
-    *this = counted(v);
+    if (v != value_) *this = counted(v);  // who only sends it shares it with others that read it
   }
 
   /// Relaxed in all of these: the main thread reads them after the run that wrote them has returned.
