@@ -85,7 +85,7 @@ struct execution : made_strand {
   }
   void visit_all() { g.look_ahead(SIZE_MAX, SIZE_MAX); }
   /// What a thief takes; null if nothing.
-  const closure* take() { return note(g.take()); }
+  const closure* take(weft::sched::thief_filter wanted = nullptr) { return note(g.take(wanted)); }
   /// What the owner takes.
   const closure* take_for_owner() { return note(g.take_for_owner()); }
   tasks take_all() {
@@ -344,6 +344,26 @@ TEST_CASE("a local task is for the owner only") {
   CHECK_FALSE(e.g.needs_owner());
   e.end(local);
   CHECK(e.take_all() == tasks{&behind});
+}
+
+TEST_CASE("a thief that passes by some tasks does not put others in front that must be dropped") {
+  execution e;
+  closure& stays = e.add({});
+  closure& fails = e.add({});
+  closure& dropped = e.add({});
+  static const closure* unwanted;
+  unwanted = &stays;
+  const auto wanted = [](const closure& c) noexcept { return &c != unwanted; };
+  e.begin();
+  REQUIRE(e.take(wanted) == &fails);
+  e.fail(fails, 1);
+  e.end(fails);
+  CHECK(e.take(wanted) == nullptr);
+  CHECK(e.take() == &stays);  // not behind the one that is dropped
+  e.end(stays);
+  CHECK(e.take() == nullptr);
+  CHECK(e.take_for_owner() == &dropped);
+  CHECK(e.must_drop(dropped));
 }
 
 TEST_CASE("the owner takes local tasks and others by urgency, then by reference order") {

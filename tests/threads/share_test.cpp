@@ -256,7 +256,7 @@ TEST_CASE("other runs go on while a limited run is full") {
       weft::shared<int> s(0);
       for (int k = 0; k < 10; ++k) weft::fork([](int& v) { ++v; }, weft::update(s));
       weft::sync();
-      sum = 10;
+      sum = s.get();
     });
     CHECK(sum == 10);
   }

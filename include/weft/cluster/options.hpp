@@ -5,7 +5,6 @@
 #include <weft/options.hpp>
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 
 namespace weft::inline WEFT_ABI {
@@ -15,8 +14,6 @@ struct cluster_options {
   /// Of the runtime of each process. `workers` 0: the processors that the process may use, shared evenly
   /// among the processes of its machine, at least one.
   runtime_options runtime;
-  std::size_t most_bytes = std::size_t{1}
-                           << 20;  ///< after so many bytes no more tasks are added to a message
   std::chrono::microseconds longest_pause{
       1000};  ///< between two requests of a process that nobody has work for
 };

@@ -113,7 +113,9 @@ class graph {
   /// *Returns*: the most urgent ready node that a thief may run, and has use for; null if there is none.
   graph_node* take(thief_filter wanted = nullptr) noexcept {
     for (;;) {
-      graph_node* const n = wanted == nullptr ? ready_.front() : ready_.bring_to_front(wanted);
+      // What must be dropped stays behind what the owner waits for.
+      const auto fits = [&](const graph_node& g) { return !must_drop(g) && wanted(*g.task); };
+      graph_node* const n = wanted == nullptr ? ready_.front() : ready_.bring_to_front(fits);
       if (n == nullptr || must_drop(*n)) return nullptr;
       if (claim(*ready_.pop_front())) return n;
     }

@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -106,6 +107,8 @@ class exchange {
 
   void begin_() {
     ++run_;
+    wait_for_guests_();
+    guest_run_.emplace();
     asked_ = over_ = may_leave_ = false;
     finished_processes_ = 0;
     misses_ = 0;
@@ -196,7 +199,7 @@ class exchange {
     }
   }
 
-  /// Asks another process, the next one after a random one first.
+  /// Asks another process for a task: the same one again while it gives some, else one chosen at random.
   void ask_() {
     const int others = by_.size() - 1;
     if (victim_ < 0 || misses_ != 0)
@@ -242,7 +245,7 @@ class exchange {
     if (m.body().left() == 0) {
       ++counters_.requests_in_vain;
       ++misses_;
-      // All others are asked once without a pause.
+      // As many requests as there are others, without a pause.
       const int rounds = misses_ / std::max(by_.size() - 1, 1);
       const microseconds pause(rounds == 0 ? 0 : 5 << std::min(rounds, 12));
       next_request_ = clock::now() + std::min(pause, options_.longest_pause);
@@ -263,7 +266,7 @@ class exchange {
     h->task->ended = &end_guest_;
     guests_.fetch_add(1, base::memory_order_relaxed);  // by the thread that waits for zero
     try {
-      thief_.execute(*h->task, guest_run_);
+      thief_.execute(*h->task, *guest_run_);
     } catch (...) {
       guests_.fetch_sub(1, base::memory_order_relaxed);
       throw;
@@ -353,7 +356,7 @@ class exchange {
   transport& by_;
   const cluster_options options_;
   sched::outside_thief thief_;
-  sched::run_state guest_run_;
+  std::optional<sched::run_state> guest_run_;  // another one for each run
   cluster_counters counters_;
   std::uint64_t random_;
   std::uint32_t run_ = 0;

@@ -51,9 +51,10 @@ class ready_list {
     --size_;
     return n;
   }
-  /// Puts the first for which a thief has use, among some of the most urgent, in front of its equals.
+  /// Puts the first that is `wanted`, among some of the most urgent, in front of its equals.
   /// *Returns*: it; null if there is none.
-  graph_node* bring_to_front(thief_filter may_take) noexcept {
+  template <class Wanted>
+  graph_node* bring_to_front(Wanted wanted) noexcept {
     if (size_ == 0) return nullptr;
     constexpr unsigned most = 64;
     std::size_t i = 0;
@@ -62,7 +63,7 @@ class ready_list {
     graph_node* before = nullptr;
     unsigned seen = 0;
     for (graph_node* n = l.first; n != nullptr && seen < most; before = n, n = n->next, ++seen) {
-      if (!may_take(*n->task)) continue;
+      if (!wanted(*n)) continue;
       if (before == nullptr) return n;
       before->next = n->next;
       if (l.last == n) l.last = before;
