@@ -360,16 +360,6 @@ class graph {
         release(w);  // joins wait for tasks only: no deeper
     }
   }
-  /// Acquires the objects on which the node commutes. *Returns*: false if another task uses one of them.
-  bool claim(graph_node& n) noexcept {
-    for (graph_claim* c = n.claims; c != nullptr; c = c->next)
-      if (c->entry->busy) {
-        n.next = std::exchange(c->entry->blocked, &n);
-        return false;
-      }
-    for (graph_claim* c = n.claims; c != nullptr; c = c->next) c->entry->busy = true;
-    return true;
-  }
   void unclaim(graph_node& n) noexcept {
     for (graph_claim* c = n.claims; c != nullptr; c = c->next) {
       c->entry->busy = false;

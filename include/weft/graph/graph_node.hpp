@@ -5,6 +5,7 @@
 #include <weft/task/closure.hpp>
 
 #include <map>
+#include <utility>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -121,5 +122,17 @@ struct graph_entry {
   graph_entry* fold_next = nullptr;                        ///< in a list of entries to be folded
   std::map<std::size_t, graph_entry>* segments = nullptr;  ///< of an array: by their first byte
 };
+
+/// Acquires the objects on which the node commutes. *Returns*: false if another task uses one of them; the
+/// node is among those blocked by it then.
+inline bool claim(graph_node& n) noexcept {
+  for (graph_claim* c = n.claims; c != nullptr; c = c->next)
+    if (c->entry->busy) {
+      n.next = std::exchange(c->entry->blocked, &n);
+      return false;
+    }
+  for (graph_claim* c = n.claims; c != nullptr; c = c->next) c->entry->busy = true;
+  return true;
+}
 
 }  // namespace weft::inline WEFT_ABI::sched
