@@ -81,6 +81,47 @@ WEFT_NOINLINE void run_interrupting(sched::strand& s, [[maybe_unused]] const tas
   sched::go_on(s, of_caller);
 }
 
+/// The name of a task, where it is not in a closure.
+template <bool WithOptions>
+const char* name_of([[maybe_unused]] const task_options* options) noexcept {
+  if constexpr (WithOptions)
+    return options->name;
+  else
+    return sched::default_options.name;
+}
+
+/// Makes a closure of the task and appends it to the frame.
+template <bool Traced, bool WithOptions, class R, class F, class... Adaptors>
+WEFT_ALWAYS_INLINE void fork_deferred(sched::strand& s, const task_options* options, result<R> r, F& f,
+                                      typename Adaptors::kept&... kept) {
+  using closure = task<F, R, WithOptions, std::index_sequence_for<Adaptors...>, Adaptors...>;
+  if (!s.pending()) open_frame(s);
+  const sched::arena_mark before = s.closures.mark();
+  void* const place = s.closures.allocate(sizeof(closure), alignof(closure));
+  const auto* const link = s.top->link;
+  try {
+    closure& made = *::new (place) closure(std::move(f), r, options, std::move(kept)...);
+    made.set_lists_apart(s.closures);
+    if constexpr (Traced) made.trace(s.row->stamp());
+    defer(s, made);
+  } catch (...) {
+    if (s.top->link == link) s.closures.release_to(before);  // else a fence lies behind it
+    throw;
+  }
+}
+
+/// fork in a runtime that is traced.
+template <bool WithOptions, class R, class F, class... Adaptors>
+WEFT_COLD void fork_traced(sched::strand& s, sched::fork_action v, const task_options* options, result<R> r,
+                           F& f, typename Adaptors::kept&... kept) {
+  if constexpr (WithOptions)
+    if (options->event) v = sched::fork_action::defer_traced;
+  if (v == sched::fork_action::defer_traced)
+    return fork_deferred<true, WithOptions, R, F, Adaptors...>(s, options, r, f, kept...);
+  const observe::traced_body here(s, name_of<WithOptions>(options), 0);
+  run_interrupting<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
+}
+
 /// fork off both short ways: whatever may have to be done is considered.
 template <bool WithOptions, class R, class F, class... Adaptors>
 WEFT_NOINLINE void fork_classified(sched::strand& s, const task_options* options, result<R> r, F f,
@@ -89,23 +130,13 @@ WEFT_NOINLINE void fork_classified(sched::strand& s, const task_options* options
   if constexpr (WithOptions)
     if (options->event && v == sched::fork_action::run_inline) v = sched::fork_action::defer;
   if (v == sched::fork_action::defer) {
-    using closure = task<F, R, WithOptions, std::index_sequence_for<Adaptors...>, Adaptors...>;
-    if (!s.pending()) open_frame(s);
-    const sched::arena_mark before = s.closures.mark();
-    void* const place = s.closures.allocate(sizeof(closure), alignof(closure));
-    const auto* const link = s.top->link;
-    try {
-      closure& made = *::new (place) closure(std::move(f), r, options, std::move(kept)...);
-      made.set_lists_apart(s.closures);
-      defer(s, made);
-    } catch (...) {
-      if (s.top->link == link) s.closures.release_to(before);  // else a fence lies behind it
-      throw;
-    }
+    fork_deferred<false, WithOptions, R, F, Adaptors...>(s, options, r, f, kept...);
   } else if (v == sched::fork_action::run_inline) {
     run_interrupting<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
-  } else {
+  } else if (v == sched::fork_action::drop) {
     drop<Adaptors...>(r, kept...);
+  } else {
+    fork_traced<WithOptions, R, F, Adaptors...>(s, v, options, r, f, kept...);
   }
 }
 
@@ -140,7 +171,12 @@ WEFT_NOINLINE void fork_weak(sched::strand& s, const task_options* options, resu
   sched::weak_body here{s.weak, s.floor, s.pending() ? s.top->link : nullptr};
   s.weak = &here;
   if constexpr (WithOptions) s.inline_name = options->name;
-  run_inline<Adaptors...>(r, std::move(f), kept...);
+  if (s.row != nullptr) [[unlikely]] {
+    const observe::traced_body body(s, name_of<WithOptions>(options), 0);
+    run_inline<Adaptors...>(r, std::move(f), kept...);
+  } else {
+    run_inline<Adaptors...>(r, std::move(f), kept...);
+  }
   s.weak = here.outer;
   s.inline_name = outer;
 }

@@ -26,7 +26,7 @@ class runtime {
   /// Starts the workers.
   /// *Effects*: WEFT_* environment variables override `options`.
   /// *Throws*: weft::option_error naming the member or variable; std::system_error if a thread is refused, or
-  /// its processor; std::bad_alloc; nothing is left.
+  /// its processor, or the file of the trace; std::bad_alloc; nothing is left.
   explicit runtime(const runtime_options& options = {}) : state_(options) {}
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
@@ -72,6 +72,12 @@ class runtime {
   /// versions. *Throws*: std::bad_alloc. *Suspends*: no. *Cost*: visits every task stack in use, of all
   /// runtimes; each worker pauses for about a microsecond. *Thread safety*: any thread, also inside a task.
   std::string describe() const { return state_.describe(); }
+
+  /// Writes the trace (runtime_options::trace) now, with what has happened so far, in place of what was
+  /// written before. The end of the runtime writes it anyway. *Returns*: false if the runtime is not traced.
+  /// *Throws*: std::system_error if the file cannot be written; weft::error in a forked child. *Suspends*:
+  /// no. *Cost*: some hundred nanoseconds for each record. *Thread safety*: any thread, also inside a task.
+  bool write_trace() const { return state_.write_trace(); }
 
  private:
   template <std::size_t... I, class F, class... A>

@@ -26,6 +26,7 @@ WEFT_FUNCTION void run_call::execute(closure& root, const std::stop_token& stop)
   s.victim = nullptr;
   s.priority = 0;
   s.at_end = &end_;
+  run_.observed = engine_.trace != nullptr;
   s.root.current.store(&root, base::memory_order_relaxed);  // published by submit
   engine::join_run(s, run_);
   {

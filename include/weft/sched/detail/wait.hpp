@@ -70,11 +70,20 @@ inline strand* worker::take_kept() noexcept {
   return kept_.exchange(nullptr, base::memory_order_acquire);  // pairs with keep: others may have had it
 }
 
+/// What a strand waits for, in words.
+inline const char* reason_of(const wait_reason& what) noexcept {
+  if (what.task != nullptr) return "a task elsewhere";
+  if (what.large != nullptr) return "a ready task";
+  return what.happens->what != nullptr ? what.happens->what : "the end of a run";
+}
+
 /// Publishes the strand as waiting: thieves may enter it, and whoever ends what it waits for continues it.
 /// *Returns*: false if that has happened already; then the strand is the caller's, to be adopted.
 inline bool worker::put_aside(strand& s, const wait_reason& what) noexcept {
   using namespace base;
   counters_.add(counter::deferred, std::exchange(s.deferred, 0));
+  if (row_ != nullptr) [[unlikely]]
+    observe::interrupt_slices(s, reason_of(what));
   running_.store(nullptr, memory_order_release);  // a hint for thieves; they check the status under the lock
   set_current(idle_);
   s.mutex.lock();

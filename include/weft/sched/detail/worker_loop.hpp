@@ -95,7 +95,10 @@ inline void worker::execute(strand& s) {
       if (s.source_graph != nullptr) s.node->dropped = true;
       count(counter::dropped);
       s.thrown = cancellation();
+    } else if (s.row == nullptr || c.what->untraced != nullptr) {
+      run_body(s, c);
     } else {
+      const observe::traced_body here(s, c.what->options(c).name, 0);
       run_body(s, c);
     }
   }
@@ -209,6 +212,7 @@ inline strand* worker::find_work() {
     return found;
   }
   kept_in_a_row_ = 0;
+  const std::uint64_t began = row_ != nullptr ? observe::ticks() : 0;
   e.searching.fetch_add(1, base::memory_order_relaxed);                      // a hint, see offer
   while (found == nullptr && !e.closing.load(base::memory_order_acquire)) {  // pairs with close
     const auto start = base::clock::now();
@@ -224,6 +228,7 @@ inline strand* worker::find_work() {
     }
   }
   e.searching.fetch_sub(1, base::memory_order_relaxed);
+  if (row_ != nullptr) row_->add(observe::trace_kind::search, began, nullptr);
   if (found != nullptr) {
     e.wakes_in_vain.store(0, base::memory_order_relaxed);
     // Where one found work there may be more: wake the next, who does the same.
@@ -305,6 +310,7 @@ inline strand* worker::sleep() {
   strand* found = e.closing.load(base::memory_order_seq_cst) ? nullptr : look_around();  // pairs with close
   thorough_ = false;
   asleep_.store(true, base::memory_order_relaxed);  // for reports, as below
+  const std::uint64_t began = row_ != nullptr ? observe::ticks() : 0;
   if (found != nullptr || e.closing.load(base::memory_order_seq_cst)) {
     e.bell.cancel();
   } else if (look_again_ != deadline::clock::time_point::max()) {
@@ -320,6 +326,7 @@ inline strand* worker::sleep() {
     e.bell.wait(key);
   }
   asleep_.store(false, base::memory_order_relaxed);
+  if (row_ != nullptr) row_->add(observe::trace_kind::sleep, began, nullptr);
   e.kept_told.store(false, base::memory_order_relaxed);  // this worker may find something else
   e.searching.fetch_add(1, base::memory_order_relaxed);  // a hint, see offer
   return found;

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSL-1.0
+// A clock that costs some nanoseconds to read, and what its ticks are in nanoseconds.
+#pragma once
+
+#include <weft/base/platform.hpp>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
+#include <chrono>
+#include <cstdint>
+
+namespace weft::inline WEFT_ABI::observe {
+
+namespace detail {
+
+/// Whether the processor's time stamp counter goes on at one rate, whatever state the processor is in.
+inline bool counter_is_steady() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(0x8000'0007, &a, &b, &c, &d) != 0 && (d & 1u << 8) != 0;
+#else
+  return false;
+#endif
+}
+
+inline const bool use_counter = counter_is_steady();
+
+}  // namespace detail
+
+/// Ticks since some moment: of the time stamp counter where that is steady, else nanoseconds.
+inline std::uint64_t ticks() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  if (detail::use_counter) [[likely]]
+    return __builtin_ia32_rdtsc();
+#endif
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(base::clock::now().time_since_epoch()).count());
+}
+
+/// Both clocks, read at the same time.
+struct moment {
+  std::uint64_t at = ticks();
+  base::clock::time_point time = base::clock::now();
+};
+
+/// The rate between two moments. *Returns*: nanoseconds for a tick.
+inline double nanoseconds_per_tick(const moment& from, const moment& to) noexcept {
+  const auto passed = std::chrono::duration<double, std::nano>(to.time - from.time).count();
+  return to.at > from.at && passed > 0 ? passed / static_cast<double>(to.at - from.at) : 1.0;
+}
+
+}  // namespace weft::inline WEFT_ABI::observe
