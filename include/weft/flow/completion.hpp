@@ -65,7 +65,7 @@ class completion {
   sched::closure* closure_;
 };
 
-/// Opens completion for this_task.
+/// Opens completion for this_task, and for who tells what is done for the task meanwhile.
 struct held_task {
   /// See this_task::hold.
   static completion hold() {
@@ -78,6 +78,12 @@ struct held_task {
     if (!WEFT_RACES && (c == nullptr || !c->what->options(*c).event))
       base::fail("this_task::hold() needs a task that was forked with the option event");
     return completion(sched::home_of(s), s, sched::begin_external(s));
+  }
+  /// Puts a transfer for a task into the trace of its runtime, if there is one.
+  /// *Requires*: the task has not ended.
+  static void trace_transfer(const completion& c, std::uint64_t began, const char* kind,
+                             std::uint64_t bytes) noexcept {
+    if (c.closure_ != nullptr) sched::trace_transfer(*c.engine_, began, kind, bytes);
   }
 };
 

@@ -40,6 +40,13 @@ class trace_row {
     const std::uint64_t now = ticks();
     ring_.add({begin, now > begin ? now - begin : 0, kind, kept_name, more});
   }
+  /// The worker has a strand now.
+  void note_adoption() noexcept { adopted_ = ticks(); }
+  /// Adds a search, which ended when the worker had a strand.
+  void add_search(trace_kind kind, std::uint64_t begin, std::uint64_t more = 0) noexcept {
+    const std::uint64_t end = adopted_ > begin ? adopted_ : ticks();
+    ring_.add({begin, end - begin, kind, nullptr, more});
+  }
   /// Says how much there is to do, at most every so many ticks.
   void add_level(std::uint64_t now, std::uint32_t ready, std::uint32_t pending) noexcept {
     constexpr std::uint64_t pause = 100'000;
@@ -57,6 +64,7 @@ class trace_row {
   const unsigned worker_;
   const std::uint64_t start_;
   std::uint64_t last_level_ = 0;
+  std::uint64_t adopted_ = 0;
   trace_ring ring_;
   trace_name_cache names_;
 };

@@ -77,10 +77,10 @@ class trace_ring {
   std::uint64_t added() const noexcept { return added_.load(base::memory_order_acquire); }  // pairs with add
   /// How many found no memory.
   std::uint64_t lost() const noexcept { return lost_.load(base::memory_order_relaxed); }  // a statistic
-  /// The number of the oldest record that is left.
+  /// The number of the oldest record that is left; the one before it may just be replaced.
   std::uint64_t oldest() const noexcept {
     const std::uint64_t n = added();
-    return n > room_ ? n - room_ : 0;
+    return n >= room_ ? n - room_ + 1 : 0;
   }
   /// *Requires*: `number` is less than added(). *Returns*: whether the record is still there.
   bool read(std::uint64_t number, trace_record& into) const noexcept {

@@ -12,7 +12,7 @@ namespace weft::inline WEFT_ABI::sched {
 inline strand* worker::note_steal(std::uint64_t began, strand* got) noexcept {
   if (row_ != nullptr) {
     const closure& c = *got->root.current.load(base::memory_order_relaxed);  // set by this worker
-    row_->add(observe::trace_kind::steal, began, nullptr, c.what->untraced != nullptr ? c.stamp() : 0);
+    row_->add_search(observe::trace_kind::steal, began, c.what->untraced != nullptr ? c.stamp() : 0);
   }
   return got;
 }

@@ -72,7 +72,7 @@ inline strand* worker::take_kept() noexcept {
 
 /// What a strand waits for, in words.
 inline const char* reason_of(const wait_reason& what) noexcept {
-  if (what.task != nullptr) return "a task elsewhere";
+  if (what.task != nullptr) return what.task->what->run != nullptr ? "a task elsewhere" : "an event";
   if (what.large != nullptr) return "a ready task";
   return what.happens->what != nullptr ? what.happens->what : "the end of a run";
 }

@@ -68,6 +68,7 @@ class worker {
     s.executor = this;
     s.worker_number = number_.value();
     if (row_ != nullptr) [[unlikely]] {
+      row_->note_adoption();
       if (s.waits_since != 0) observe::resume_slices(s, *row_);
       s.row = row_;
     }

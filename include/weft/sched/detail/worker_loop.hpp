@@ -228,7 +228,7 @@ inline strand* worker::find_work() {
     }
   }
   e.searching.fetch_sub(1, base::memory_order_relaxed);
-  if (row_ != nullptr) row_->add(observe::trace_kind::search, began, nullptr);
+  if (row_ != nullptr) row_->add_search(observe::trace_kind::search, began);
   if (found != nullptr) {
     e.wakes_in_vain.store(0, base::memory_order_relaxed);
     // Where one found work there may be more: wake the next, who does the same.
@@ -326,7 +326,7 @@ inline strand* worker::sleep() {
     e.bell.wait(key);
   }
   asleep_.store(false, base::memory_order_relaxed);
-  if (row_ != nullptr) row_->add(observe::trace_kind::sleep, began, nullptr);
+  if (row_ != nullptr && found == nullptr) row_->add(observe::trace_kind::sleep, began, nullptr);
   e.kept_told.store(false, base::memory_order_relaxed);  // this worker may find something else
   e.searching.fetch_add(1, base::memory_order_relaxed);  // a hint, see offer
   return found;
