@@ -5,6 +5,7 @@
 #include <weft/base/error.hpp>
 #include <weft/flow/detail/checked.hpp>
 #include <weft/flow/detail/task.hpp>
+#include <weft/observe/recorded_body.hpp>
 #include <weft/sched/definitions.hpp>
 #include <weft/sched/sync.hpp>
 
@@ -110,10 +111,39 @@ WEFT_ALWAYS_INLINE void fork_deferred(sched::strand& s, const task_options* opti
   }
 }
 
-/// fork in a runtime that is traced.
+/// Tells the recorder of a task and its accesses.
+template <class... Adaptors, class R, class... Kept>
+void record_accesses(observe::recorded_body& body, [[maybe_unused]] result<R> r, const Kept&... kept) {
+  [[maybe_unused]] const auto tell = [&body]<class Adaptor>(std::type_identity<Adaptor>, const auto& k) {
+    bool weak = false;
+    if constexpr (requires { Adaptor::weak; }) weak = Adaptor::weak;
+    tell_rights<Adaptor>(k, [&](const sched::access& a) { body.add(a, weak); });
+  };
+  (tell(std::type_identity<Adaptors>(), kept), ...);
+  if constexpr (!std::is_void_v<R>) body.add({.object = r.place, .mode = access_mode::write}, false);
+  body.begin();
+}
+
+/// fork in a run that is recorded: the task runs at once.
+template <bool WithOptions, class R, class F, class... Adaptors>
+WEFT_COLD void fork_recorded(sched::strand& s, const task_options* options, result<R> r, F& f,
+                             typename Adaptors::kept&... kept) {
+  observe::recorded_body body(s, name_of<WithOptions>(options));
+  record_accesses<Adaptors...>(body, r, kept...);
+  run_interrupting<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
+  if constexpr (WithOptions) {
+    if (!options->event || !s.pending() || sched::failing(s)) return;
+    sched::drain_children(s);
+    if (s.thrown) sched::raise(s, *std::exchange(s.thrown, std::nullopt));
+  }
+}
+
+/// fork in a runtime that is traced, or a run that is recorded.
 template <bool WithOptions, class R, class F, class... Adaptors>
 WEFT_COLD void fork_traced(sched::strand& s, sched::fork_action v, const task_options* options, result<R> r,
                            F& f, typename Adaptors::kept&... kept) {
+  if (v == sched::fork_action::record)
+    return fork_recorded<WithOptions, R, F, Adaptors...>(s, options, r, f, kept...);
   if constexpr (WithOptions)
     if (options->event) v = sched::fork_action::defer_traced;
   if (v == sched::fork_action::defer_traced)
@@ -171,7 +201,11 @@ WEFT_NOINLINE void fork_weak(sched::strand& s, const task_options* options, resu
   sched::weak_body here{s.weak, s.floor, s.pending() ? s.top->link : nullptr};
   s.weak = &here;
   if constexpr (WithOptions) s.inline_name = options->name;
-  if (s.row != nullptr) [[unlikely]] {
+  if (s.recorder != nullptr) [[unlikely]] {
+    observe::recorded_body body(s, name_of<WithOptions>(options));
+    record_accesses<Adaptors...>(body, r, kept...);
+    run_inline<Adaptors...>(r, std::move(f), kept...);
+  } else if (s.row != nullptr) [[unlikely]] {
     const observe::traced_body body(s, name_of<WithOptions>(options), 0);
     run_inline<Adaptors...>(r, std::move(f), kept...);
   } else {

@@ -15,8 +15,10 @@ namespace weft::inline WEFT_ABI {
 
 /// Options of one run.
 struct run_options {
-  std::stop_token
-      stop;  ///< stops the run: tasks that have not started are dropped, and run throws weft::cancelled
+  std::stop_token stop{};  ///< stops the run: tasks that have not started are dropped, and run throws
+                           ///< weft::cancelled
+  sched::run_recorder* record = nullptr;  ///< who records the run (weft/observe.hpp), which is then executed
+                                          ///< serially
 };
 
 /// A set of workers that execute tasks. A program may have several; an idle one uses no processor time.
@@ -137,7 +139,8 @@ class runtime {
   void start_and_wait_(const run_options& options, F&& f, Kept&&... kept) {
     sched::run_call call(state_.home());
     void* const place = call.memory().allocate(sizeof(Closure), alignof(Closure));
-    call.execute(*::new (place) Closure(std::forward<F>(f), {}, nullptr, std::move(kept)...), options.stop);
+    call.execute(*::new (place) Closure(std::forward<F>(f), {}, nullptr, std::move(kept)...), options.stop,
+                 options.record);
   }
 
   sched::runtime_state state_;

@@ -78,7 +78,8 @@ enum class fork_action : std::uint8_t {
   defer,
   drop,
   run_traced,   ///< as run_inline
-  defer_traced  ///< as defer
+  defer_traced,  ///< as defer
+  record         ///< run it inside fork, and tell the recorder
 };
 
 /// The rare cases of classify_fork.

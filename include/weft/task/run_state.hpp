@@ -19,7 +19,7 @@ namespace weft::inline WEFT_ABI::sched {
 ///  3. `finished` is waited for by the caller and set by the worker that ends the root.
 struct run_state {
   base::atomic<bool> stopped{false};
-  bool observed = false;  ///< its tasks are traced; constant once it has begun
+  bool observed = false;  ///< its tasks are traced or recorded; constant once it has begun
   std::stop_source source;
   std::optional<std::exception_ptr> error;
   signal finished;

@@ -27,6 +27,7 @@ class graph;
 struct graph_node;
 struct recorded_call;
 class divisible_body;
+class run_recorder;
 }  // namespace weft::inline WEFT_ABI::sched
 namespace weft::inline WEFT_ABI::observe {
 class trace_row;
@@ -42,7 +43,7 @@ enum attention_bits : std::uint8_t {
   stop_asked = 8,         ///< the run of this strand was stopped
   watched = 16,           ///< somebody wants to know whether the owner still looks (watchdog.hpp)
   inlining_changed = 32,  ///< tasks may not run inside fork any more, or may again (inlining.hpp)
-  observed = 64,          ///< its tasks are traced; stays as long as it belongs to the run
+  observed = 64,          ///< its tasks are traced or recorded; stays as long as it belongs to the run
 };
 
 /// idle: in the pool. running: a worker executes it. waiting: it needs a stolen closure to end first.
@@ -161,6 +162,7 @@ struct alignas(64) strand {
   strand* previous = nullptr;
   strand* lower = nullptr;           ///< in a queue with priorities
   strand* last_of_equals = nullptr;  ///< the same
+  run_recorder* recorder = nullptr;       ///< of the run, if it is recorded and this is its first strand
   observe::trace_row* row = nullptr;      ///< of the executor, if there is a trace,
   observe::open_slice* slices = nullptr;  ///< the bodies on its stack, the innermost first,
   const char* waits_for = nullptr;        ///< why it waits

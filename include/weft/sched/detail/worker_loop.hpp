@@ -4,6 +4,7 @@
 #pragma once
 
 #include <weft/context/overflow.hpp>
+#include <weft/observe/recorded_body.hpp>
 #include <weft/sched/detail/steal.hpp>
 
 #include <cfenv>
@@ -75,6 +76,24 @@ inline void set_inline_limit(strand& s) noexcept {
   s.inline_limit = disabled || !s.executor->home().options.inlining ? no_inlining : s.stack_limit;
 }
 
+/// Runs the closure for which the strand was made.
+inline void run_first_body(strand& s, closure& c) noexcept {
+  if (s.recorder != nullptr) [[unlikely]] {
+    try {
+      const observe::recorded_root whole(s);
+      run_body(s, c);
+    } catch (...) {  // what begins the record
+      c.what->drop(c);
+      s.thrown = std::current_exception();
+    }
+  } else if (s.row != nullptr && c.what->untraced == nullptr) [[unlikely]] {
+    const observe::traced_body here(s, c.what->options(c).name, 0);
+    run_body(s, c);
+  } else {
+    run_body(s, c);
+  }
+}
+
 /// Executes until the strand ends or waits. `this` may be another worker than the caller's when it returns.
 inline void worker::execute(strand& s) {
   if (s.suspended != nullptr) {  // continue its body on its own stack and leave this one
@@ -95,11 +114,8 @@ inline void worker::execute(strand& s) {
       if (s.source_graph != nullptr) s.node->dropped = true;
       count(counter::dropped);
       s.thrown = cancellation();
-    } else if (s.row == nullptr || c.what->untraced != nullptr) {
-      run_body(s, c);
     } else {
-      const observe::traced_body here(s, c.what->options(c).name, 0);
-      run_body(s, c);
+      run_first_body(s, c);
     }
   }
   if (s.pending_at_root()) ended = drain(s, &s.root, true);
