@@ -15,7 +15,7 @@ class recorded_body {
   recorded_body(sched::strand& s, const char* name) : recorder_(*s.recorder) {
     if (context::stack_pointer() <= s.stack_limit)
       throw error("weft: the tasks of a recorded run nest too deep; raise runtime_options::stack_size");
-    if (sched::inlining_disablers.load(base::memory_order_acquire) != 0)  // pairs with inlining_disabled
+    if (sched::inlining_disablers.load(base::memory_order_acquire) != 0)  // pairs with end_
       throw error("weft: a run cannot be recorded while tasks may wait for one another (ordered locks)");
     recorder_.begin_task(name);
   }
