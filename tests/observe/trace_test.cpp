@@ -5,26 +5,30 @@
 
 #include <weft/observe/json_text.hpp>
 #include <weft/observe/tick_clock.hpp>
+#include <weft/observe/trace.hpp>
 #include <weft/observe/trace_file.hpp>
 #include <weft/observe/trace_names.hpp>
 #include <weft/observe/trace_ring.hpp>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdint>
-#include <fcntl.h>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <thread>
-#include <unistd.h>
 
 using namespace weft::observe;
 
 namespace {
 
 trace_record numbered(std::uint64_t i) {
-  return {i, i + 1, static_cast<trace_kind>(i % 7), reinterpret_cast<const char*>(static_cast<std::uintptr_t>(i)),
-          ~i};
+  return {i, i + 1, static_cast<trace_kind>(i % 7),
+          reinterpret_cast<const char*>(static_cast<std::uintptr_t>(i)), ~i};
 }
 bool is_whole(const trace_record& r) {
   const std::uint64_t i = r.begin;
@@ -63,7 +67,8 @@ TEST_CASE("a ring keeps the last records") {
   CHECK(ring.oldest() == 5000 - 2047);
   CHECK_FALSE(ring.read(ring.oldest() - 1, r));
   bool all = true;
-  for (std::uint64_t i = ring.oldest(); i < ring.added(); ++i) all = all && ring.read(i, r) && r.begin == i && is_whole(r);
+  for (std::uint64_t i = ring.oldest(); i < ring.added(); ++i)
+    all = all && ring.read(i, r) && r.begin == i && is_whole(r);
   CHECK(all);
   CHECK(ring.lost() == 0);
 }
@@ -112,8 +117,8 @@ TEST_CASE("text becomes valid JSON") {
   CHECK(as_json("a\"b\\c\n\x01\x7f") == "\"a\\\"b\\\\c\\u000a\\u0001\\u007f\"");
   CHECK(as_json("\xC3\xA4 \xE2\x82\xAC \xF0\x9F\x98\x80") == "\"\xC3\xA4 \xE2\x82\xAC \xF0\x9F\x98\x80\"");
   CHECK(as_json("\xC3") == "\"\\ufffd\"");
-  CHECK(as_json("\xC0\x80") == "\"\\ufffd\\ufffd\"");              // too long
-  CHECK(as_json("\xED\xA0\x80") == "\"\\ufffd\\ufffd\\ufffd\"");   // half of a pair
+  CHECK(as_json("\xC0\x80") == "\"\\ufffd\\ufffd\"");                        // too long
+  CHECK(as_json("\xED\xA0\x80") == "\"\\ufffd\\ufffd\\ufffd\"");             // half of a pair
   CHECK(as_json("\xF4\x90\x80\x80") == "\"\\ufffd\\ufffd\\ufffd\\ufffd\"");  // beyond the last character
 }
 
@@ -144,6 +149,30 @@ TEST_CASE("ticks grow as time does") {
   const double rate = nanoseconds_per_tick(from, to);
   CHECK(static_cast<double>(to.at - from.at) * rate >= 20e6);
   CHECK(nanoseconds_per_tick(from, from) == 1.0);
+}
+
+TEST_CASE("what a trace does not hold any more is counted") {
+  const weft_test::scratch folder;
+  const std::string path = folder / "trace.json";
+  const auto occurrences = [&path](const std::string& what) {
+    std::ifstream in(path, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    std::uint64_t n = 0;
+    for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++n;
+    return n;
+  };
+  trace whole(path, 1, 1 << 20);
+  trace_row& row = whole.row(0);
+  constexpr std::uint64_t few = 1000, many = 100'000;
+  for (std::uint64_t i = 0; i < few; ++i) row.add(trace_kind::task, ticks(), row.keep("some"));
+  CHECK(whole.write() == 0);
+  CHECK(occurrences("\"some\"") == few);
+  CHECK(occurrences("\"dropped_records\":0}") == 1);
+  for (std::uint64_t i = few; i < many; ++i) row.add(trace_kind::task, ticks(), row.keep("some"));
+  CHECK(whole.write() == 0);
+  const std::uint64_t left = occurrences("\"some\"");
+  CHECK(left == many - row.ring().oldest());
+  CHECK(occurrences("\"dropped_records\":" + std::to_string(many - left) + "}") == 1);
 }
 
 TEST_CASE("each trace of a process has a file of its own") {
