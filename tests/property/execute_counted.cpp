@@ -4,8 +4,9 @@
 
 namespace property {
 
-observation execute_counted(weft::runtime& rt, const program& p, const expectation& expected) {
-  return execute<counted>(rt, p, expected);
+observation execute_counted(weft::runtime& rt, const program& p, const expectation& expected,
+                            weft::sched::run_recorder* record) {
+  return execute<counted>(rt, p, expected, record);
 }
 
 std::vector<usage> launches() {

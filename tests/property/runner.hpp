@@ -125,7 +125,8 @@ void body<V>::fork(const task& c) {
 
 /// Runs p on rt with objects of type V and reports what it shows.
 template <class V>
-observation execute(weft::runtime& rt, const program& p, const expectation& expected) {
+observation execute(weft::runtime& rt, const program& p, const expectation& expected,
+                    weft::sched::run_recorder* record = nullptr) {
   observation out;
   machine<V> m;
   m.ran = std::vector<std::atomic<unsigned char>>(static_cast<std::size_t>(p.tasks));
@@ -147,7 +148,7 @@ observation execute(weft::runtime& rt, const program& p, const expectation& expe
         objects.emplace_back(std::in_place_index<2>, o.initial);
     }
   try {
-    out.value = rt.run([&] {
+    out.value = rt.run({.record = record}, [&] {
       std::list<weft::borrowed<V>> borrowed;
       body<V> root(m, p.root);
       int i = 0;

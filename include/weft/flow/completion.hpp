@@ -74,8 +74,8 @@ struct held_task {
     if (is_outside(s)) sched::fail_outside("this_task::hold() was called outside a task");
     const sched::closure* const c =
         s.floor->current.load(base::memory_order_relaxed);  // the owner's own store
-    // Where tasks run apart, the closure here is that of the run.
-    if (!WEFT_RACES && (c == nullptr || !c->what->options(*c).event))
+    // Where tasks run apart, or are recorded, the closure here is that of the run.
+    if (!WEFT_RACES && s.recorder == nullptr && (c == nullptr || !c->what->options(*c).event))
       base::fail("this_task::hold() needs a task that was forked with the option event");
     return completion(sched::home_of(s), s, sched::begin_external(s));
   }

@@ -9,6 +9,8 @@
 #include <weft/sched/definitions.hpp>
 #include <weft/sched/sync.hpp>
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <tuple>
 
@@ -117,7 +119,14 @@ void record_accesses(observe::recorded_body& body, [[maybe_unused]] result<R> r,
   [[maybe_unused]] const auto tell = [&body]<class Adaptor>(std::type_identity<Adaptor>, const auto& k) {
     bool weak = false;
     if constexpr (requires { Adaptor::weak; }) weak = Adaptor::weak;
-    tell_rights<Adaptor>(k, [&](const sched::access& a) { body.add(a, weak); });
+    tell_rights<Adaptor>(k, [&](sched::access a) {
+      // An operation with a state is known by its place in the argument: it is like no other.
+      const auto* const place = static_cast<const char*>(a.operation);
+      const auto* const argument = reinterpret_cast<const char*>(std::addressof(k));
+      if (std::less_equal<>()(argument, place) && std::less<>()(place, argument + sizeof k))
+        a.mode = access_mode::update;
+      body.add(a, weak);
+    });
   };
   (tell(std::type_identity<Adaptors>(), kept), ...);
   if constexpr (!std::is_void_v<R>) body.add({.object = r.place, .mode = access_mode::write}, false);

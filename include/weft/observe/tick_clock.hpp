@@ -10,6 +10,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -59,16 +60,22 @@ class running_clock {
   /// Begins, with a rate that was measured.
   void start(double nanoseconds_for_tick) noexcept {
     rate_ = nanoseconds_for_tick;
+    cost_ = UINT64_MAX;
+    for (int i = 0; i < 100; ++i) {
+      const std::uint64_t first = ticks(), second = ticks();
+      cost_ = std::min(cost_, second - first);
+    }
     reached_ = looked_ = ticks();
     run_ = processor_time_();
   }
-  /// *Returns*: ticks since the last pass() or go_on(), without those in which the thread was not executed.
+  /// *Returns*: ticks since the last pass() or go_on(), without those in which the thread was not executed,
+  /// and what reading the clock takes.
   /// *Cost*: two readings of the counter; a system call where that took long.
   std::uint64_t pass() noexcept {
     constexpr std::uint64_t suspicious = 50'000;
     const std::uint64_t now = ticks(), passed = now - reached_;
     reached_ = now;
-    if (passed < suspicious) return passed;
+    if (passed < suspicious) return passed > cost_ ? passed - cost_ : 0;
     const std::uint64_t run = processor_time_();
     const auto ran = static_cast<std::uint64_t>(static_cast<double>(run - run_) / rate_);
     const std::uint64_t all = now - looked_, away = all > ran ? all - ran : 0;
@@ -87,6 +94,7 @@ class running_clock {
   }
 
   double rate_ = 1;
+  std::uint64_t cost_ = 0;  ///< of a reading
   std::uint64_t reached_ = 0;
   std::uint64_t looked_ = 0;  ///< when the time of the processor was read last,
   std::uint64_t run_ = 0;     ///< in nanoseconds

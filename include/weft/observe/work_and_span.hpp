@@ -43,10 +43,11 @@ struct task_share {
 /// ws.print(std::cout);
 /// @endcode
 /// *Source*: Cilkview (He, Leiserson, Leiserson, SPAA'10), here with the accesses of tasks.
-class work_and_span final : public sched::run_recorder {
+template <class Clock>
+class basic_work_and_span final : public sched::run_recorder {
  public:
   /// Nothing is recorded yet.
-  explicit work_and_span(const work_and_span_options& options = {}) : options_(options) {}
+  explicit basic_work_and_span(const work_and_span_options& options = {}) : options_(options) {}
 
   /// Time of all bodies, in seconds; 0 before a run has ended, as all that follows.
   double work() const noexcept { return seconds_(work_); }
@@ -54,14 +55,19 @@ class work_and_span final : public sched::run_recorder {
   double span() const noexcept { return seconds_(last_.span); }
   /// The same, if each task is stolen and each wait costs as much, in seconds.
   double burdened_span() const noexcept { return seconds_(last_.burdened); }
+  /// Both in ticks of the clock.
+  std::uint64_t work_ticks() const noexcept { return work_; }
+  /// See above.
+  std::uint64_t span_ticks() const noexcept { return last_.span; }
   /// How many workers the run can use on average.
   double parallelism() const noexcept { return ratio_(work(), span()); }
   /// How many tasks there were, the first one not counted.
   std::uint64_t tasks() const noexcept { return tasks_; }
-  /// How much faster than serially the run is to be expected with so many workers: at least 1 of them.
+  /// How much faster than serially the run is to be expected with so many workers: a greedy schedule, in
+  /// which each wait on the longest chain costs a steal; at least 1, since tiny tasks are not stolen.
   double speed_up(unsigned workers) const noexcept {
     const double w = work(), p = workers, s = std::min(span(), w);
-    return workers < 2 ? 1 : ratio_(w, std::max(w / p, (w - s) / p + burdened_span()));
+    return workers < 2 ? 1 : std::max(1.0, ratio_(w, std::max(w / p, (w - s) / p + burdened_span())));
   }
   /// All types of tasks, those with the largest part of the critical path first. *Throws*: std::bad_alloc.
   std::vector<task_share> types() const {
@@ -102,8 +108,6 @@ class work_and_span final : public sched::run_recorder {
 
   void begin_run() override {
     clock_ = moment();
-    lost_ = reading_cost_();
-    burden_ = 0;
     {
       moment later;
       while (later.time - clock_.time < std::chrono::microseconds(200)) later = moment();
@@ -190,19 +194,9 @@ class work_and_span final : public sched::run_recorder {
     std::vector<sched::access> accesses{};
   };
 
-  /// What two readings of the clock lie apart, in ticks.
-  static std::uint64_t reading_cost_() noexcept {
-    std::uint64_t least = UINT64_MAX;
-    for (int i = 0; i < 100; ++i) {
-      const std::uint64_t first = ticks(), second = ticks();
-      least = std::min(least, second - first);
-    }
-    return least;
-  }
   /// The running body has worked since the clock was read last.
   void account_() {
-    const std::uint64_t passed = time_.pass();
-    const std::uint64_t length = passed > lost_ ? passed - lost_ : 0;
+    const std::uint64_t length = time_.pass();
     body& here = bodies_.back();
     here.now.span += length;
     here.now.burdened += length;
@@ -226,8 +220,8 @@ class work_and_span final : public sched::run_recorder {
   work_and_span_options options_;
   moment clock_;
   double nanoseconds_ = 0;
-  std::uint64_t lost_ = 0, burden_ = 0;
-  running_clock time_;  ///< of the running body
+  std::uint64_t burden_ = 0;
+  Clock time_;  ///< of the running body
   std::uint64_t tasks_ = 0, work_ = 0;
   path_memory paths_;  // before all that has paths
   object_history<instant> history_;
@@ -236,5 +230,8 @@ class work_and_span final : public sched::run_recorder {
   std::map<std::string, std::uint32_t, std::less<>> numbers_;
   instant last_;
 };
+
+/// See basic_work_and_span; by the time that bodies take.
+using work_and_span = basic_work_and_span<running_clock>;
 
 }  // namespace weft::inline WEFT_ABI::observe
