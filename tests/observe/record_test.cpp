@@ -35,10 +35,15 @@ void diamond(int width) {
   weft::shared<int> source, sink(0);
   weft::fork({.name = "source"}, [](int& v) { v = 1; }, weft::write(source));
   for (int i = 0; i < width; ++i)
-    weft::fork({.name = "middle"}, [](const int& v, auto s) { s += v; }, weft::read(source),
-               weft::reduce(sink, std::plus<>{}));
-  weft::fork({.name = "sink"}, [width](int& v) { if (v != width) throw std::logic_error("wrong sum"); },
-             weft::update(sink));
+    weft::fork(
+        {.name = "middle"}, [](const int& v, auto s) { s += v; }, weft::read(source),
+        weft::reduce(sink, std::plus<>{}));
+  weft::fork(
+      {.name = "sink"},
+      [width](int& v) {
+        if (v != width) throw std::logic_error("wrong sum");
+      },
+      weft::update(sink));
 }
 
 std::string graph_of(const std::function<void()>& program, const std::string& name = "graph.dot",
@@ -104,7 +109,8 @@ TEST_CASE("names keep to the rules of the file") {
 }
 
 TEST_CASE("a graph that cannot be written is an error with its path") {
-  CHECK_THROWS_WITH(weft::observe::graph_file("/nonexistent/graph.dot"), contains("'/nonexistent/graph.dot'"));
+  CHECK_THROWS_WITH(weft::observe::graph_file("/nonexistent/graph.dot"),
+                    contains("'/nonexistent/graph.dot'"));
   weft::observe::graph_file full("/dev/full");
   CHECK_THROWS_AS(full.close(), std::system_error);
   CHECK_NOTHROW(full.close());
@@ -116,10 +122,11 @@ TEST_CASE("work is the sum of all bodies, span the longest chain") {
   const auto lasting = [](std::uint64_t ticks) { return [ticks](int&) { step_clock::next = ticks; }; };
   rt.run({.record = &ws}, [&] {
     weft::shared<int> a(0), b(0);
-    weft::fork({.name = "short"}, lasting(10), weft::update(a));   // begins at 1
-    weft::fork({.name = "long"}, lasting(100), weft::update(b));   // 2
-    weft::fork({.name = "short"}, lasting(10), weft::update(a));   // behind the first, at 11
-    weft::fork({.name = "last"}, [](int&, const int&) { step_clock::next = 5; }, weft::update(a), weft::read(b));
+    weft::fork({.name = "short"}, lasting(10), weft::update(a));  // begins at 1
+    weft::fork({.name = "long"}, lasting(100), weft::update(b));  // 2
+    weft::fork({.name = "short"}, lasting(10), weft::update(a));  // behind the first, at 11
+    weft::fork(
+        {.name = "last"}, [](int&, const int&) { step_clock::next = 5; }, weft::update(a), weft::read(b));
   });
   CHECK(ws.tasks() == 4);
   CHECK(ws.work_ticks() == 10 + 100 + 10 + 5 + 5);
@@ -176,17 +183,20 @@ TEST_CASE("loops, weak rights, recorded graphs, events and results are followed"
   counted ws;
   weft::runtime rt({.workers = 2});
   std::atomic<int> indices{0};
-  rt.run({.record = &ws}, [&] { weft::fork_for({.name = "loop", .grain = 4}, 0, 64, [&](int) { ++indices; }); });
+  rt.run({.record = &ws},
+         [&] { weft::fork_for({.name = "loop", .grain = 4}, 0, 64, [&](int) { ++indices; }); });
   CHECK(indices == 64);
   CHECK(ws.tasks() >= 16);
 
   rt.run({.record = &ws}, [] {
     weft::shared<int> x(0);
-    weft::fork([](weft::weak_update<int> w) {
-      weft::fork([](int&) { step_clock::next = 40; }, weft::update(w));
-      weft::fork([](int&) { step_clock::next = 40; }, weft::update(w));
-      step_clock::next = 100;  // holds nobody up
-    }, weft::weak_update(x));
+    weft::fork(
+        [](weft::weak_update<int> w) {
+          weft::fork([](int&) { step_clock::next = 40; }, weft::update(w));
+          weft::fork([](int&) { step_clock::next = 40; }, weft::update(w));
+          step_clock::next = 100;  // holds nobody up
+        },
+        weft::weak_update(x));
     weft::fork([](int&) { step_clock::next = 40; }, weft::update(x));
   });
   CHECK(ws.span_ticks() >= 120);

@@ -51,12 +51,16 @@ void mixed(const std::string& file) {
     weft::shared<long> sum(0), value(1);
     rt.run([&] {
       for (int i = 0; i < 200; ++i) {
-        weft::fork({.name = "add"}, [](const long& v, auto s) { s += v; }, weft::read(value),
-                   weft::reduce(sum, std::plus<>{}));
+        weft::fork(
+            {.name = "add"}, [](const long& v, auto s) { s += v; }, weft::read(value),
+            weft::reduce(sum, std::plus<>{}));
         if (i % 50 == 0)
-          weft::fork({.name = "weak"}, [](weft::weak_update<long> v) {
-            weft::fork({.name = "below"}, [](long& x) { x += 1; }, weft::update(v));
-          }, weft::weak_update(value));
+          weft::fork(
+              {.name = "weak"},
+              [](weft::weak_update<long> v) {
+                weft::fork({.name = "below"}, [](long& x) { x += 1; }, weft::update(v));
+              },
+              weft::weak_update(value));
       }
       weft::fork_for({.name = "loop", .grain = 4}, 0, 1000, [&](int) { parts.fetch_add(1); });
     });
@@ -72,7 +76,8 @@ void waits(const std::string& file) {
     for (int i = 0; i < 20; ++i) {
       weft::shared<int> a(0);
       auto slow = weft::fork({.name = "slow"}, [] { return spin(std::chrono::microseconds(300)), 1; });
-      weft::fork({.name = "other"}, [](int& v) { spin(std::chrono::microseconds(300)), v = 1; }, weft::write(a));
+      weft::fork(
+          {.name = "other"}, [](int& v) { spin(std::chrono::microseconds(300)), v = 1; }, weft::write(a));
       weft::sync();
     }
     weft::fork({.name = "held", .event = true}, [] {

@@ -75,8 +75,7 @@ class forks {
       }
     if (c.gives != outcome::none) {
       names[c.result] = fresh(c.result_cell);
-      if (c.gives == outcome::object)
-        all.back().uses.push_back({identity(c.result_cell), grade::write, -1});
+      if (c.gives == outcome::object) all.back().uses.push_back({identity(c.result_cell), grade::write, -1});
     }
     for (int i = 0; i < number; ++i) {
       if (is_below(all, static_cast<std::size_t>(number), static_cast<std::size_t>(i))) continue;
@@ -128,7 +127,8 @@ std::vector<std::vector<bool>> order_of(const std::vector<forked_task>& tasks,
   for (const auto& [from, to] : direct)
     for (std::size_t a = 0; a < n; ++a)
       for (std::size_t b = 0; b < n; ++b)
-        if (is_below(tasks, a, static_cast<std::size_t>(from)) && is_below(tasks, b, static_cast<std::size_t>(to)))
+        if (is_below(tasks, a, static_cast<std::size_t>(from)) &&
+            is_below(tasks, b, static_cast<std::size_t>(to)))
           after[b][a] = true;
   for (std::size_t middle = 0; middle < n; ++middle)
     for (std::size_t b = 0; b < n; ++b)

@@ -26,8 +26,8 @@ struct observation {
   std::uint64_t intruders = 0;       // times a commuting task met another one on its object
 };
 
-/// Runs p with values that are plain words. Reads only the objects that `expected` knows. With `record`, it is
-/// recorded.
+/// Runs p with values that are plain words. Reads only the objects that `expected` knows. With `record`, it
+/// is recorded.
 observation execute_plain(weft::runtime& rt, const program& p, const expectation& expected,
                           weft::sched::run_recorder* record = nullptr);
 

@@ -64,11 +64,13 @@ double length_of_path(const auto& ws) {
 }
 
 /// The first pair of tasks that only one of them orders; empty if there is none.
-std::string difference_of(const std::vector<std::vector<bool>>& found, const std::vector<std::vector<bool>>& expected) {
+std::string difference_of(const std::vector<std::vector<bool>>& found,
+                          const std::vector<std::vector<bool>>& expected) {
   for (std::size_t b = 0; b < expected.size(); ++b)
     for (std::size_t a = 0; a < expected.size(); ++a)
       if (found[b][a] != expected[b][a])
-        return "fork " + std::to_string(b) + (expected[b][a] ? " must" : " must not") + " wait for fork " + std::to_string(a);
+        return "fork " + std::to_string(b) + (expected[b][a] ? " must" : " must not") + " wait for fork " +
+               std::to_string(a);
   return "";
 }
 

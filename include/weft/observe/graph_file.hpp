@@ -102,9 +102,10 @@ class graph_file final : public sched::run_recorder {
   }
   void add_access(const sched::access& a, bool weak) override {
     history_.meet(a.object);
-    if (weak) return;
+    if (weak || history_.is_empty(a)) return;
     pending_.back().push_back(a);
-    const std::uint32_t object = objects_.try_emplace(a.object, static_cast<std::uint32_t>(objects_.size())).first->second;
+    const std::uint32_t object =
+        objects_.try_emplace(a.object, static_cast<std::uint32_t>(objects_.size())).first->second;
     const node here = open_.back();
     history_.each_before(a, [&](const auto& group) {
       for (const node& before : group.members) {
@@ -167,7 +168,9 @@ class graph_file final : public sched::run_recorder {
     out.raw("\"");
   }
   void write_dot_(json_text& out) const {
-    out.raw("digraph run {\n  node [shape=box, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=9];\n");
+    out.raw(
+        "digraph run {\n  node [shape=box, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", "
+        "fontsize=9];\n");
     if (large_()) {
       for (std::size_t i = 0; i < types_.size(); ++i) {
         out.raw("  n").number(i).raw(" [label=");
@@ -175,7 +178,15 @@ class graph_file final : public sched::run_recorder {
         out.raw("];\n");
       }
       for (const auto& [e, n] : summary_)
-        out.raw("  n").number(e.from).raw(" -> n").number(e.to).raw(" [label=\"").raw(name_(e.mode)).raw(", ").number(n).raw("\"];\n");
+        out.raw("  n")
+            .number(e.from)
+            .raw(" -> n")
+            .number(e.to)
+            .raw(" [label=\"")
+            .raw(name_(e.mode))
+            .raw(", ")
+            .number(n)
+            .raw("\"];\n");
     } else {
       for (const node& t : tasks_) {
         out.raw("  t").number(t.number).raw(" [label=");
@@ -183,7 +194,15 @@ class graph_file final : public sched::run_recorder {
         out.raw("];\n");
       }
       for (const edge& e : edges_)
-        out.raw("  t").number(e.from).raw(" -> t").number(e.to).raw(" [label=\"").raw(name_(e.mode)).raw(" x").number(e.object).raw("\"];\n");
+        out.raw("  t")
+            .number(e.from)
+            .raw(" -> t")
+            .number(e.to)
+            .raw(" [label=\"")
+            .raw(name_(e.mode))
+            .raw(" x")
+            .number(e.object)
+            .raw("\"];\n");
     }
     out.raw("}\n");
   }
@@ -194,18 +213,36 @@ class graph_file final : public sched::run_recorder {
     if (large_()) {
       for (std::size_t i = 0; i < types_.size(); ++i) {
         next();
-        out.raw("{\"id\":").number(i).raw(",\"name\":").string(types_[i].name).raw(",\"count\":").number(types_[i].tasks).raw("}");
+        out.raw("{\"id\":")
+            .number(i)
+            .raw(",\"name\":")
+            .string(types_[i].name)
+            .raw(",\"count\":")
+            .number(types_[i].tasks)
+            .raw("}");
       }
       out.raw("],\"edges\":[");
       separator = "\n";
       for (const auto& [e, n] : summary_) {
         next();
-        out.raw("{\"from\":").number(e.from).raw(",\"to\":").number(e.to).raw(",\"mode\":\"").raw(name_(e.mode)).raw("\",\"count\":").number(n).raw("}");
+        out.raw("{\"from\":")
+            .number(e.from)
+            .raw(",\"to\":")
+            .number(e.to)
+            .raw(",\"mode\":\"")
+            .raw(name_(e.mode))
+            .raw("\",\"count\":")
+            .number(n)
+            .raw("}");
       }
     } else {
       for (const node& t : tasks_) {
         next();
-        out.raw("{\"id\":").number(t.number).raw(",\"name\":").string(types_[t.type].name).raw(",\"parent\":");
+        out.raw("{\"id\":")
+            .number(t.number)
+            .raw(",\"name\":")
+            .string(types_[t.type].name)
+            .raw(",\"parent\":");
         if (t.parent == UINT32_MAX)
           out.raw("null}");
         else
@@ -215,7 +252,15 @@ class graph_file final : public sched::run_recorder {
       separator = "\n";
       for (const edge& e : edges_) {
         next();
-        out.raw("{\"from\":").number(e.from).raw(",\"to\":").number(e.to).raw(",\"mode\":\"").raw(name_(e.mode)).raw("\",\"object\":").number(e.object).raw("}");
+        out.raw("{\"from\":")
+            .number(e.from)
+            .raw(",\"to\":")
+            .number(e.to)
+            .raw(",\"mode\":\"")
+            .raw(name_(e.mode))
+            .raw("\",\"object\":")
+            .number(e.object)
+            .raw("}");
       }
     }
     out.raw("\n]}\n");
@@ -225,7 +270,7 @@ class graph_file final : public sched::run_recorder {
   graph_options options_;
   int file_ = -1;
   object_history<std::vector<node>> history_;
-  std::vector<node> open_;                            ///< the tasks that run, the innermost last
+  std::vector<node> open_;                           ///< the tasks that run, the innermost last
   std::vector<std::vector<sched::access>> pending_;  ///< their accesses
   std::vector<node> tasks_;
   std::vector<edge> edges_;

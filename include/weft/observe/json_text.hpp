@@ -19,8 +19,10 @@ constexpr std::size_t utf8_length(std::string_view s) noexcept {
   const auto byte = [s](std::size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u; };
   const unsigned first = byte(0);
   if (first < 0x80) return s.empty() ? 0 : 1;
-  const std::size_t length = first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3
-                             : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+  const std::size_t length = first >= 0xC2 && first < 0xE0   ? 2
+                             : first >= 0xE0 && first < 0xF0 ? 3
+                             : first >= 0xF0 && first < 0xF5 ? 4
+                                                             : 0;
   for (std::size_t i = 1; i < length; ++i)
     if (byte(i) < 0x80 || byte(i) >= 0xC0) return 0;
   // Neither longer than need be, nor half of a pair of UTF-16, nor beyond the last character.

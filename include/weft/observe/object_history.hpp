@@ -45,12 +45,14 @@ class object_history {
     met_.clear();
   }
 
+  /// Whether the access is on no part of its object at all.
+  static bool is_empty(const sched::access& a) noexcept { return a.sliced && a.begin == a.end; }
   /// Makes the object known in the running body.
   void meet(const void* object) {
     if (objects_.try_emplace(object).second && !met_.empty()) met_.back().push_back(object);
   }
   /// Calls `see` with each group that a task with this access must wait for, but for those that are implied
-  /// by others. *Requires*: it was met.
+  /// by others. *Requires*: it was met; the access is not empty.
   template <class See>
   void each_before(const sched::access& a, See see) const {
     const auto [begin, end] = extent(a);
@@ -71,7 +73,8 @@ class object_history {
       if (!g->takes(a)) break;
     }
     if (a.mode == sched::access_mode::write || a.mode == sched::access_mode::update)
-      std::erase_if(groups, [begin = begin, end = end](const group& g) { return begin <= g.begin && g.end <= end; });
+      std::erase_if(groups,
+                    [begin = begin, end = end](const group& g) { return begin <= g.begin && g.end <= end; });
     groups.push_back({begin, end, a.mode, a.operation, {}});
     return groups.back().members;
   }

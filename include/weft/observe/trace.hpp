@@ -151,7 +151,10 @@ class trace {
         text_.raw("transfers\"}}");
       else
         text_.raw("worker ").number(r.worker()).raw("\"}}");
-      event_(first, "M", r, "thread_sort_index").raw(",\"args\":{\"sort_index\":").number(r.worker()).raw("}}");
+      event_(first, "M", r, "thread_sort_index")
+          .raw(",\"args\":{\"sort_index\":")
+          .number(r.worker())
+          .raw("}}");
     }
     std::uint64_t gone = 0;
     for (const trace_row& r : rows_) {
@@ -174,7 +177,12 @@ class trace {
 
   json_text& event_(bool& first, std::string_view phase, const trace_row& r, std::string_view name) noexcept {
     if (!std::exchange(first, false)) text_.raw(",\n");
-    text_.raw("{\"ph\":\"").raw(phase).raw("\",\"pid\":").number(process_).raw(",\"tid\":").number(r.worker());
+    text_.raw("{\"ph\":\"")
+        .raw(phase)
+        .raw("\",\"pid\":")
+        .number(process_)
+        .raw(",\"tid\":")
+        .number(r.worker());
     return text_.raw(",\"name\":").string(name);
   }
   json_text& at_(std::uint64_t tick) noexcept { return since_(tick > start_.at ? tick - start_.at : 0); }
@@ -187,8 +195,8 @@ class trace {
     return at_(x.begin).raw(",\"dur\":").microseconds(static_cast<double>(x.length) * scale_);
   }
   /// One point of an arrow, bound to the slice around it.
-  void arrow_(bool& first, std::string_view phase, const trace_row& r, std::string_view name, std::uint64_t id,
-              std::uint64_t passed) noexcept {
+  void arrow_(bool& first, std::string_view phase, const trace_row& r, std::string_view name,
+              std::uint64_t id, std::uint64_t passed) noexcept {
     event_(first, phase, r, name).raw(",\"cat\":\"arrow\",\"bp\":\"e\",\"id\":").number(id);
     since_(passed).raw("}");
   }
@@ -198,7 +206,11 @@ class trace {
               std::uint64_t id, std::uint64_t begin, std::uint64_t end,
               std::optional<std::uint64_t> bytes) noexcept {
     for (const bool begins : {true, false}) {
-      event_(first, begins ? "b" : "e", r, name).raw(",\"cat\":\"").raw(category).raw("\",\"id\":").number(id);
+      event_(first, begins ? "b" : "e", r, name)
+          .raw(",\"cat\":\"")
+          .raw(category)
+          .raw("\",\"id\":")
+          .number(id);
       since_(begins ? begin : end);
       if (begins && bytes) text_.raw(",\"args\":{\"bytes\":").number(*bytes).raw("}");
       text_.raw("}");

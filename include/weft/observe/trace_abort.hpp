@@ -5,8 +5,9 @@
 #include <weft/observe/trace.hpp>
 #include <weft/task/current.hpp>
 
-#include <csignal>
 #include <unistd.h>
+
+#include <csignal>
 
 namespace weft::inline WEFT_ABI::observe {
 

@@ -42,7 +42,7 @@ class trace_ring {
  public:
   /// Room for so many records at least.
   explicit trace_ring(std::size_t records)
-      : pieces_(new base::atomic<piece*>[(records + per_piece - 1) / per_piece]{}),
+      : pieces_(new base::atomic<piece*>[(records + per_piece - 1) / per_piece] {}),
         room_((records + per_piece - 1) / per_piece * per_piece) {}
   trace_ring(const trace_ring&) = delete;
   trace_ring& operator=(const trace_ring&) = delete;

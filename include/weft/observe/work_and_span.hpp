@@ -94,8 +94,7 @@ class basic_work_and_span final : public sched::run_recorder {
           << std::setw(10) << t.on_path * 1e3 << std::setw(10) << t.tasks << std::setw(13) << t.work * 1e3
           << '\n';
     out << "\nworkers  speed-up\n" << std::setprecision(2);
-    for (unsigned p = 1; p <= 1024; p *= 2)
-      out << std::setw(7) << p << std::setw(10) << speed_up(p) << '\n';
+    for (unsigned p = 1; p <= 1024; p *= 2) out << std::setw(7) << p << std::setw(10) << speed_up(p) << '\n';
     out.flags(flags);
     out.precision(precision);
   }
@@ -134,7 +133,7 @@ class basic_work_and_span final : public sched::run_recorder {
   }
   void add_access(const sched::access& a, bool weak) override {
     history_.meet(a.object);
-    if (weak) return;
+    if (weak || history_.is_empty(a)) return;
     body& here = bodies_.back();
     here.accesses.push_back(a);
     history_.each_before(a, [&](const auto& group) {

@@ -77,7 +77,7 @@ enum class fork_action : std::uint8_t {
   run_inline,
   defer,
   drop,
-  run_traced,   ///< as run_inline
+  run_traced,    ///< as run_inline
   defer_traced,  ///< as defer
   record         ///< run it inside fork, and tell the recorder
 };

@@ -160,15 +160,15 @@ struct alignas(64) strand {
   worker* waiting_at = nullptr;       ///< whose list of waiting strands it is in
   strand* next = nullptr;             ///< in that list, or in a pool or queue
   strand* previous = nullptr;
-  strand* lower = nullptr;           ///< in a queue with priorities
-  strand* last_of_equals = nullptr;  ///< the same
+  strand* lower = nullptr;                ///< in a queue with priorities
+  strand* last_of_equals = nullptr;       ///< the same
   run_recorder* recorder = nullptr;       ///< of the run, if it is recorded and this is its first strand
   observe::trace_row* row = nullptr;      ///< of the executor, if there is a trace,
   observe::open_slice* slices = nullptr;  ///< the bodies on its stack, the innermost first,
   const char* waits_for = nullptr;        ///< why it waits
   std::uint64_t waits_since = 0;          ///< and since when, in ticks; 0: it does not,
   unsigned waits_on = 0;                  ///< and the worker that executed it until then
-  std::byte* last_memory = nullptr;  ///< lent by the engine where none was left for an exception
+  std::byte* last_memory = nullptr;       ///< lent by the engine where none was left for an exception
 
   /// Whether a fork may run its task at once: nothing pending in the frame, enough surplus, stack left.
   WEFT_ALWAYS_INLINE bool may_inline() const noexcept {

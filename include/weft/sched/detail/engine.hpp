@@ -51,15 +51,15 @@ class engine {
   explicit engine(const runtime_options& o)
       : options(o),
         wanted_surplus(o.workers > 1 ? std::max(o.surplus, 1u) : 0),
-        trace(o.trace.empty() ? nullptr
-                              : new observe::watched_trace(o.trace, o.workers, o.trace_mb << 20)),
+        trace(o.trace.empty() ? nullptr : new observe::watched_trace(o.trace, o.workers, o.trace_mb << 20)),
         contexts(o.stack_size, &worker::loop_on_context) {
     if (!base::heavy_fence_works())
       throw error("weft: this kernel offers no membarrier, which the runtime needs here");
     context::install_overflow_handler();
     context::set_task_name_hook(&current_task_name);
     workers.reserve(o.workers);
-    for (unsigned i = 0; i < o.workers; ++i) workers.push_back(std::make_unique<worker>(*this, i, trace ? &trace->row(i) : nullptr));
+    for (unsigned i = 0; i < o.workers; ++i)
+      workers.push_back(std::make_unique<worker>(*this, i, trace ? &trace->row(i) : nullptr));
     try {
       for (unsigned i = 0; i < o.workers; ++i) {
         workers[i]->start();
