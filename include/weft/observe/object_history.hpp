@@ -73,8 +73,8 @@ class object_history {
       if (!g->takes(a)) break;
     }
     if (a.mode == sched::access_mode::write || a.mode == sched::access_mode::update)
-      std::erase_if(groups,
-                    [begin = begin, end = end](const group& g) { return begin <= g.begin && g.end <= end; });
+      std::erase_if(
+          groups, [first = begin, last = end](const group& g) { return first <= g.begin && g.end <= last; });
     groups.push_back({begin, end, a.mode, a.operation, {}});
     return groups.back().members;
   }
