@@ -32,6 +32,10 @@ class object_history {
       return mode == a.mode && (mode == access_mode::read || mode == access_mode::commute ||
                                 (mode == access_mode::reduce && operation == a.operation));
     }
+    bool shares_with(const group& g) const noexcept {
+      return takes({nullptr, g.mode, false, 0, 0, g.operation});
+    }
+    bool is_exclusive() const noexcept { return !shares_with(*this); }
   };
 
   /// A body begins. The history forgets, when it ends, what was first met in it.
@@ -57,10 +61,14 @@ class object_history {
   void each_before(const sched::access& a, See see) const {
     const auto [begin, end] = extent(a);
     const auto& groups = objects_.at(a.object);
+    const group* covering = nullptr;  // what conflicts with it has been waited for by its members
     for (auto g = groups.rbegin(); g != groups.rend(); ++g) {
       if (g->end <= begin || end <= g->begin || g->takes(a) || !sched::conflict(g->mode, a.mode)) continue;
+      if (covering != nullptr && !covering->shares_with(*g)) continue;
       see(*g);
-      if (g->begin <= begin && end <= g->end) break;  // whoever comes before has been waited for by these
+      if (covering != nullptr || begin < g->begin || g->end < end) continue;
+      if (g->is_exclusive()) break;
+      covering = &*g;
     }
   }
   /// The members of the group that a task with this access joins. *Requires*: it was met.

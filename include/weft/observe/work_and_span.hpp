@@ -67,7 +67,8 @@ class basic_work_and_span final : public sched::run_recorder {
   /// which each wait on the longest chain costs a steal; at least 1, since tiny tasks are not stolen.
   double speed_up(unsigned workers) const noexcept {
     const double w = work(), p = workers, s = std::min(span(), w);
-    return workers < 2 ? 1 : std::max(1.0, ratio_(w, std::max(w / p, (w - s) / p + burdened_span())));
+    if (w == 0 || workers < 2) return w == 0 ? 0 : 1;
+    return std::max(1.0, w / std::max(w / p, (w - s) / p + burdened_span()));
   }
   /// All types of tasks, those with the largest part of the critical path first. *Throws*: std::bad_alloc.
   std::vector<task_share> types() const {
