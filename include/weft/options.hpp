@@ -18,12 +18,13 @@ namespace weft::inline WEFT_ABI {
 class pinning {
  public:
   /// How processors are chosen.
-  enum pattern : unsigned char {
+  enum class pattern : unsigned char {
     none,     ///< the kernel chooses, and may move a worker at any time
     compact,  ///< side by side: hardware threads of a core first, then cores of a package, then packages
     scatter,  ///< far apart: packages in turn, then cores, and hardware threads of a core last
     listed,   ///< the processors given by number
   };
+  using enum pattern;
 
   /// A pattern.
   pinning(pattern which = none) noexcept : pattern_(which) {}
@@ -35,7 +36,7 @@ class pinning {
 
   /// The pattern; `listed` for numbers.
   pattern which() const noexcept { return pattern_; }
-  /// Of `listed`; else empty.
+  /// The processors of `listed`; otherwise empty.
   const std::vector<unsigned>& processors() const noexcept { return processors_; }
 
  private:

@@ -40,8 +40,8 @@ WEFT_NOINLINE inline std::uint64_t thread_number() noexcept {
 /// objects; that of a worker that has ended passes to the next worker that the process starts.
 ///
 /// A body that waits (sync, a nested run, a lock, and a fork that runs tasks first) may go on on another
-/// worker, and others may use the object meanwhile. So a reference from local() is good until the body waits,
-/// or forks a task that uses the object too; `use` has checked builds find out.
+/// worker, and others may use the object meanwhile. So a reference from local() is valid until the body
+/// waits, or forks a task that uses the object too; checked builds verify this for `use`.
 /// *Thread safety*: local and use from any thread; all else only while nobody else uses it.
 /// *Example*: `weft::worker_local<std::vector<double>> scratch([] { return std::vector<double>(1000); });`
 template <class T>
@@ -59,7 +59,8 @@ class worker_local {
   /// Objects are what `make()` returns, which several workers may call at the same time.
   template <std::invocable F>
     requires(!std::same_as<std::remove_cvref_t<F>, worker_local>) && std::same_as<std::invoke_result_t<F&>, T>
-  explicit worker_local(F make) : make_(std::move(make)) {}
+  explicit worker_local(F make)
+      : make_([shared = std::make_shared<F>(std::move(make))] { return std::invoke(*shared); }) {}
   worker_local(const worker_local&) = delete;
   worker_local& operator=(const worker_local&) = delete;
   ~worker_local() = default;
@@ -76,7 +77,7 @@ class worker_local {
   std::invoke_result_t<F, T&> use(
       F&& f, [[maybe_unused]] std::source_location where = std::source_location::current()) {
     element& mine = element_();
-    [[maybe_unused]] const sched::races::unseen ordered_by_the_worker;
+    [[maybe_unused]] const ordered_by_the_worker_ after_the_use_before(mine);
 #if WEFT_CHECKED
     const this_task::no_suspend until_the_end("a worker_local", where);
     const exclusive_use_ alone(mine);
@@ -173,6 +174,26 @@ class worker_local {
 #if WEFT_CHECKED
     bool in_use = false;
 #endif
+  };
+
+  /// Where races are looked for: uses by one worker come one after the other.
+  class ordered_by_the_worker_ {
+   public:
+    explicit ordered_by_the_worker_([[maybe_unused]] element& e) noexcept : e_(e) {
+#if WEFT_RACES
+      context::races::acquire(&e_);
+#endif
+    }
+    ordered_by_the_worker_(const ordered_by_the_worker_&) = delete;
+    ordered_by_the_worker_& operator=(const ordered_by_the_worker_&) = delete;
+    ~ordered_by_the_worker_() {
+#if WEFT_RACES
+      context::races::release(&e_);
+#endif
+    }
+
+   private:
+    [[maybe_unused]] element& e_;
   };
 
 #if WEFT_CHECKED

@@ -86,7 +86,7 @@ TEST_CASE("a stack too small or absurdly large is refused", "[context]") {
   } catch (const weft::option_error& e) {
     CHECK(std::string(e.what()) ==
           "weft: a context stack of 100 bytes is too small; at least 32768 are needed "
-          "(runtime_options::stack_size, WEFT_STACK_SIZE)");
+          "(stack_size of runtime_options or spawn_options, WEFT_STACK_SIZE)");
   }
   CHECK(registered() == 0);
 }

@@ -7,7 +7,7 @@ usage: check_programs.py <source> <build> <cmake> <generator> <compiler> <room> 
 A program is a fenced block `cpp` of README.md or docs/**/*.md that defines main; what it prints must be the next
 fenced block, exactly. README.md must begin with one. They are built in <room> against the package that <build>
 installs, as a stranger would who wants to compile fast (weft::compiled); WEFT_TEST_CXX_FLAGS holds the compiler's flags.
-Programs that include weft/rma.hpp are skipped where the package has no weft::mpi. --control demands that a program that prints something else, and one without an output, are reported.
+Programs that include weft/rma.hpp or weft/cluster.hpp are skipped where the package has no weft::mpi. --control demands that a program that prints something else, and one without an output, are reported.
 """
 import os
 import pathlib
@@ -70,7 +70,7 @@ def check(pages, build, cmake, generator, compiler, room):
         for line, source, output in programs(text, page):
             name = f"program_{len(expected)}"
             (room / "source" / f"{name}.cpp").write_text(f'#line {line + 1} "{page}"\n{source}')
-            on_mpi = "weft/rma.hpp" in source
+            on_mpi = "weft/rma.hpp" in source or "weft/cluster.hpp" in source
             build_it = f"add_executable({name} {name}.cpp)\ntarget_link_libraries({name} PRIVATE weft::compiled{' weft::mpi' * on_mpi})\n"
             lists += f"if(TARGET weft::mpi)\n{build_it}endif()\n" if on_mpi else build_it
             expected.append((f"{page}:{line}", name, output, on_mpi))

@@ -7,6 +7,7 @@
 
 #include <weft/weft.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -22,10 +23,23 @@ struct setup {
   unsigned cap = 1u << 14;
   planted fault = planted::nothing;
 
-  weft::runtime_options options() const;
+  weft::runtime_options options() const {
+    weft::runtime_options o;
+    o.workers = workers;
+    o.inlining = inlining;
+    o.surplus = surplus;
+    o.cap = cap;
+    o.spin = std::chrono::microseconds(spin);
+    return o;
+  }
   /// One line for a shell that runs this program again under these options.
   std::string command() const;
 };
+
+struct observation;
+
+/// *Returns*: empty if the run has shown what the oracle wants, else one sentence.
+std::string compare(const program& p, const expectation& want, const observation& got);
 
 /// Runs p once; empty if library and oracle agree, else one sentence. `alone` says that no other program runs
 /// in this process, so that living instances can be counted. The seed's parity picks the value type.

@@ -6,7 +6,8 @@ namespace property {
 
 observation execute_counted(weft::runtime& rt, const program& p, const expectation& expected,
                             weft::sched::run_recorder* record) {
-  return execute<counted>(rt, p, expected, record);
+  recorded_runtime where{rt, record};
+  return execute<counted>(where, p, expected);
 }
 
 std::vector<usage> launches() {

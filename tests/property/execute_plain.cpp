@@ -23,7 +23,8 @@ namespace property {
 
 observation execute_plain(weft::runtime& rt, const program& p, const expectation& expected,
                           weft::sched::run_recorder* record) {
-  return execute<std::uint64_t>(rt, p, expected, record);
+  recorded_runtime where{rt, record};
+  return execute<std::uint64_t>(where, p, expected);
 }
 
 }  // namespace property

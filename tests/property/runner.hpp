@@ -2,6 +2,7 @@
 // Runs a random program on the library: one generic body, launched through a table of shapes.
 #pragma once
 
+#include "address.hpp"
 #include "body.hpp"
 #include "execute.hpp"
 
@@ -30,8 +31,10 @@ template <class V, class Shape>
 struct launcher;
 template <class V, kind... K>
 struct launcher<V, shape<K...>> {
-  static void work(machine<V>* m, const task* t, V token, parameter<V, K>... p) { run(*m, *t, token, p...); }
-  static V result(machine<V>* m, const task* t, V token, parameter<V, K>... p) {
+  static void work(address<machine<V>> m, address<const task> t, V token, parameter<V, K>... p) {
+    run(*m, *t, token, p...);
+  }
+  static V result(address<machine<V>> m, address<const task> t, V token, parameter<V, K>... p) {
     return V(run(*m, *t, token, p...));
   }
   static std::uint64_t run(machine<V>& m, const task& t, const V& token, parameter<V, K>&... p) {
@@ -41,12 +44,13 @@ struct launcher<V, shape<K...>> {
     (b.template take<K>(i++, p), ...);
     return b.run();
   }
-  static void iterate(int, machine<V>* m, const task* t, V token, parameter<V, K>... p) {
+  static void iterate(int, address<machine<V>> m, address<const task> t, V token, parameter<V, K>... p) {
     work(m, t, std::move(token), static_cast<parameter<V, K>>(p)...);
     weft::sync();
   }
   /// A loop as one body, which gives iterations away by a steal function.
-  static void share(int first, int last, machine<V>* m, const task* t, V token, parameter<V, K>... p) {
+  static void share(int first, int last, address<machine<V>> m, address<const task> t, V token,
+                    parameter<V, K>... p) {
     weft::interval<int> left(first, last);
     const weft::steal_function give([&](weft::thief& by) {
       if (const auto part = left.take_back_half(1)) {
@@ -76,7 +80,8 @@ struct launcher<V, shape<K...>> {
     return false;
   }
   static void fork(body<V>& b, const task& c, auto... arguments) {
-    machine<V>* const m = &b.engine();
+    const address<machine<V>> m(&b.engine());
+    const address<const task> t(&c);
     const V token(static_cast<std::uint64_t>(c.id));
     constexpr auto& kinds = shape<K...>::kinds;
     weft::task_options options{.name = "property"};
@@ -84,19 +89,19 @@ struct launcher<V, shape<K...>> {
     if constexpr (may_return(kinds))
       if (c.gives == outcome::object)
         return b.hold(c.result, &b.own(in_place_result{[&] {
-          return weft::fork(options, result, m, &c, token, std::move(arguments)...);
+          return weft::fork(options, result, m, t, token, std::move(arguments)...);
         }}));
     if constexpr (may_share(kinds))
       if (c.times != 0 && c.id % 2 == 0)
-        return weft::fork(options, share, 0, c.times, m, &c, token, std::move(arguments)...);
+        return weft::fork(options, share, 0, c.times, m, t, token, std::move(arguments)...);
     if constexpr (may_loop(kinds))
       if (c.times != 0)
-        return weft::fork_for({.name = options.name, .priority = options.priority}, 0, c.times, iterate, m,
-                              &c, token, std::move(arguments)...);
+        return weft::fork_for({.name = options.name, .priority = options.priority}, 0, c.times, iterate, m, t,
+                              token, std::move(arguments)...);
     if constexpr (sizeof...(K) <= 1 || !may_have_options(kinds))
-      if (!c.options) return weft::fork(work, m, &c, token, std::move(arguments)...);
+      if (!c.options) return weft::fork(work, m, t, token, std::move(arguments)...);
     if constexpr (may_have_options(kinds))
-      weft::fork(options, work, m, &c, token, std::move(arguments)...);
+      weft::fork(options, work, m, t, token, std::move(arguments)...);
     else
       std::abort();  // the generator makes no such program
   }
@@ -123,10 +128,19 @@ void body<V>::fork(const task& c) {
   table[i](*this, c);
 }
 
-/// Runs p on rt with objects of type V and reports what it shows.
-template <class V>
-observation execute(weft::runtime& rt, const program& p, const expectation& expected,
-                    weft::sched::run_recorder* record = nullptr) {
+/// A runtime whose runs are recorded, unless `record` is null.
+struct recorded_runtime {
+  weft::runtime& rt;
+  weft::sched::run_recorder* record;
+  template <class F>
+  auto run(F&& f) {
+    return rt.run({.record = record}, std::forward<F>(f));
+  }
+};
+
+/// Runs p on rt, a runtime or what has such a `run`, with objects of type V and reports what it shows.
+template <class V, class Where>
+observation execute(Where& rt, const program& p, const expectation& expected) {
   observation out;
   machine<V> m;
   m.ran = std::vector<std::atomic<unsigned char>>(static_cast<std::size_t>(p.tasks));
@@ -148,7 +162,7 @@ observation execute(weft::runtime& rt, const program& p, const expectation& expe
         objects.emplace_back(std::in_place_index<2>, o.initial);
     }
   try {
-    out.value = rt.run({.record = record}, [&] {
+    out.value = rt.run([&] {
       std::list<weft::borrowed<V>> borrowed;
       body<V> root(m, p.root);
       int i = 0;

@@ -27,6 +27,12 @@ class counted {
     live_.fetch_sub(1, std::memory_order_relaxed);
   }
   explicit operator std::uint64_t() const { return word(); }
+  template <class Archive>
+  void serialize(Archive& a) {
+    std::uint64_t v = word();
+    a(v);
+    *this = counted(v);
+  }
 
   /// Relaxed in all of these: the main thread reads them after the run that wrote them has returned.
   static long live() { return live_.load(std::memory_order_relaxed); }
@@ -47,8 +53,12 @@ class counted {
 /// What random programs throw; counted, so that a leaked exception shows.
 class thrown {
  public:
-  explicit thrown(std::uint64_t id) : id_(id) {}
+  explicit thrown(std::uint64_t id = 0) : id_(id) {}
   std::uint64_t id() const { return static_cast<std::uint64_t>(id_); }
+  template <class Archive>
+  void serialize(Archive& a) {
+    a(id_);
+  }
 
  private:
   counted id_;

@@ -5,6 +5,7 @@
 // usage: planted              prints the number of programs, and for each whether it has a race
 //        planted I WORKERS    runs one
 #include <weft/weft.hpp>
+#include <weft/worker_local.hpp>
 
 #include <array>
 #include <cstdio>
@@ -481,6 +482,22 @@ const program programs[] = {
            },
            sum);
        if (sum.get() != 16) std::abort();
+     }},
+    {false, "bodies use the object of their worker",
+     [](weft::runtime& rt) {
+       weft::worker_local<long> counts([] { return 0L; });
+       rt.run([&] {
+         for (int i = 0; i < 8; ++i) fork([&] { counts.use([](long& n) { ++n; }); });
+       });
+       if (counts.combine(std::plus<>{}) != 8) std::abort();
+     }},
+    {true, "one body changes a global while it uses the object of its worker, one without",
+     [](weft::runtime& rt) {
+       weft::worker_local<long> counts([] { return 0L; });
+       rt.run([&] {
+         fork([&] { counts.use([](long&) { touch(); }); });
+         fork(touch);
+       });
      }},
     {false, "a graph that is repeated",
      [](weft::runtime& rt) {

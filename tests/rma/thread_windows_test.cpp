@@ -3,6 +3,7 @@
 // and what is their own.
 #include "fault/waiting.hpp"
 #include "support/catch.hpp"
+#include "support/child.hpp"
 #include "table_cases.hpp"
 #include "window_cases.hpp"
 
@@ -233,4 +234,20 @@ TEST_CASE("an exception of one thread ends the waiting of the others") {
             g.barrier();
           });
         }) == "weft: another thread of the group has ended by an exception");
+}
+
+TEST_CASE("who leaves a window with a lock that others wait for ends the process") {
+  const weft_test::child_result child = weft_test::run_in_child([] {
+    rma::run_threads(2, [](const thread_group& g) {
+      rma::thread_window<int> w(g, 1);
+      if (g.rank() == 0) w.lock_exclusive(0);
+      g.barrier();
+      if (g.rank() == 0) throw std::runtime_error("the disk is on fire");
+      const rma::exclusive_lock hold(w, 0);
+    });
+  });
+  CHECK(child.aborted());
+  CHECK(child.output.find(
+            "weft: thread 0 of a group leaves by an exception a window of which it holds locks") !=
+        std::string::npos);
 }

@@ -269,6 +269,10 @@ TEST_CASE("pinning names processors of the affinity mask, or is refused") {
   CHECK(sorted(processors(checked_options({.pinning = pinning::compact}))) == allowed);
   CHECK(sorted(processors(checked_options({.pinning = pinning::scatter}))) == allowed);
   CHECK(processors(checked_options({.pinning = pinning(allowed)})) == allowed);
+  // In braces, too, a pattern is no list.
+  CHECK(pinning{pinning::compact}.which() == pinning::compact);
+  CHECK(checked_options({.pinning = {pinning::none}}).pinning.processors().empty());
+  CHECK(pinning{1, 0}.processors() == std::vector<unsigned>{1, 0});
 
   // The number of workers that nobody has given is that of the list, if the quota pays for it.
   const auto listed = checked_options({.pinning = {allowed[0], allowed[0], allowed[0]}});

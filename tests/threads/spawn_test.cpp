@@ -280,6 +280,25 @@ TEST_CASE(
   CHECK(order == "abcdef");
 }
 
+TEST_CASE("a more urgent body does not wait for two that take turns") {
+  weft::runtime rt({.workers = 1});
+  constexpr int turns = 200;
+  weft::condition<int> turn(0);
+  int began_at = 0;
+  rt.run([&] {
+    for (int me = 0; me < 2; ++me)
+      weft::spawn([&, me] {
+        for (int i = me; i < turns; i += 2) {
+          turn.wait_equal(i);
+          if (i == 20) weft::spawn({.priority = 1}, [&] { began_at = turn.get(); });
+          turn.set(i + 1);
+        }
+      });
+  });
+  CHECK(began_at > 20);
+  CHECK(began_at <= 22);
+}
+
 TEST_CASE("very many bodies wait at the same time") {
   weft::runtime rt({.workers = 2, .stack_size = 32 * 1024});
   constexpr int n = 20'000;  // more than there are stacks with guards

@@ -13,19 +13,23 @@ namespace weft::inline WEFT_ABI {
 namespace algorithms {
 
 /// Combines `sum` and what f makes of [first, last), in this order. Values that are copied easily are
-/// combined by fours, so that not each operation waits for the one before; f is called in order, unlike by
+/// combined by eights, so that not each operation waits for the one before; f is called in order, unlike by
 /// std.
 template <class T, class I, class Operation, class F>
 T fold(T sum, I first, I last, Operation& op, F& f) {
   if constexpr (std::is_trivially_copyable_v<T>) {
-    for (; last - first >= 4; first += 4) {
-      // As values of T from the beginning: what f returns may be too narrow for a sum.
-      const T a(std::invoke(f, first[0]));
-      const T b(std::invoke(f, first[1]));
-      const T c(std::invoke(f, first[2]));
-      const T d(std::invoke(f, first[3]));
+    // As values of T from the beginning: what f returns may be too narrow for a sum.
+    const auto four = [&](I from) {
+      const T a(std::invoke(f, from[0]));
+      const T b(std::invoke(f, from[1]));
+      const T c(std::invoke(f, from[2]));
+      const T d(std::invoke(f, from[3]));
       const T ab(std::invoke(op, a, b)), cd(std::invoke(op, c, d));
-      sum = std::invoke(op, sum, std::invoke(op, ab, cd));
+      return T(std::invoke(op, ab, cd));
+    };
+    for (; last - first >= 8; first += 8) {
+      const T front = four(first), back = four(first + 4);
+      sum = std::invoke(op, sum, std::invoke(op, front, back));
     }
   }
   for (; first != last; ++first) sum = std::invoke(op, std::move(sum), std::invoke(f, *first));

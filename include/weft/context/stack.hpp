@@ -62,7 +62,7 @@ class stack {
     if (bytes >= minimum) return;
     throw option_error("weft: a context stack of " + std::to_string(bytes) +
                        " bytes is too small; at least " + std::to_string(minimum) +
-                       " are needed (runtime_options::stack_size, WEFT_STACK_SIZE)");
+                       " are needed (stack_size of runtime_options or spawn_options, WEFT_STACK_SIZE)");
   }
 
   /// No stack: size() is 0.

@@ -11,9 +11,10 @@ namespace weft::inline WEFT_ABI::this_task {
 
 /// Says that the running task holds something that is tied to the kernel thread, a std::mutex as a rule,
 /// until the end of the scope. Scopes nest.
-/// *Effects*: in checked builds (WEFT_CHECKED) sync(), a nested run, a fork that has to make room first, or
-/// the end of the scope in another task's hands stop the program with a sentence that names the task, the
-/// lock and the place of this scope. Outside tasks it has no effect.
+/// *Effects*: in checked builds (WEFT_CHECKED) sync(), a nested run, a wait at an object of
+/// <weft/threads.hpp> (for a mutex, semaphore or channel only if it has to wait), a fork that has to make
+/// room first, or the end of the scope in another task's hands stop the program with a sentence that names
+/// the task, the lock and the place of this scope. Outside tasks it has no effect.
 /// *Cost*: none in other builds.
 /// *Thread safety*: each task its own.
 /// *Example*: `const std::lock_guard hold(table); const weft::this_task::no_suspend mark("table");`

@@ -13,16 +13,24 @@
 
 namespace weft::inline WEFT_ABI {
 
+namespace flow {
+struct runtime_key;
+}
+
 /// Options of one run.
 struct run_options {
-  std::stop_token stop{};  ///< stops the run: tasks that have not started are dropped, and run throws
-                           ///< weft::cancelled
-  sched::run_recorder* record = nullptr;  ///< who records the run (weft/observe.hpp), which is then executed
-                                          ///< serially
+  /// Stops the run: tasks that have not started are dropped, and run throws weft::cancelled.
+  std::stop_token stop = {};
+  /// At most so many workers of the runtime work on the run at once, with all that it forks, spawns and runs
+  /// in turn; 0, or more than there are: all of them. Bodies that wait do not count, nor do calls of
+  /// this_task::blocking. With one, the run goes on as in a runtime with one worker.
+  unsigned workers = 0;
+  /// Who records the run (weft/observe.hpp), which is then executed serially.
+  sched::run_recorder* record = nullptr;
 };
 
 /// A set of workers that execute tasks. A program may have several; an idle one uses no processor time.
-/// *Thread safety*: run and the observers from any thread at once, also from inside tasks.
+/// *Thread safety*: run and the observers from any thread at once, also from inside tasks; resize alone.
 class runtime {
  public:
   /// Starts the workers.
@@ -47,7 +55,7 @@ class runtime {
   auto run(F&& f, A&&... arguments) {
     return run_(std::index_sequence_for<A...>{}, {}, std::forward<F>(f), std::forward<A>(arguments)...);
   }
-  /// The same, with options: `rt.run({.stop = source.get_token()}, f)`.
+  /// The same, with options: `rt.run({.stop = source.get_token()}, f)`, `rt.run({.workers = 2}, f)`.
   template <class F, class... A>
   auto run(const run_options& options, F&& f, A&&... arguments) {
     return run_(std::index_sequence_for<A...>{}, options, std::forward<F>(f), std::forward<A>(arguments)...);
@@ -55,10 +63,11 @@ class runtime {
 
   /// The number of workers.
   unsigned workers() const noexcept { return state_.workers(); }
-  /// Ends the workers and starts `workers` others; 0: as many as affinity mask and CPU quota allow now. Both
-  /// are read anew, and so are the environment variables, of which WEFT_WORKERS wins. Totals of counters() go
-  /// on. *Requires*: no run is active, and no other thread uses the runtime meanwhile. *Throws*: weft::error
-  /// if a run is active or in a forked child, else as the constructor; the runtime is then as before.
+  /// Ends the workers and starts `workers` others; 0: as many as affinity mask and CPU quota allow now, or as
+  /// `pinning` lists. Mask and quota are read anew, and so are the environment variables, of which
+  /// WEFT_WORKERS wins. Totals of counters() go on. *Requires*: no run is active, and no other thread uses
+  /// the runtime meanwhile. *Throws*: weft::error if a run is active or in a forked child, else as the
+  /// constructor; the runtime is then as before.
   /// *Suspends*: no; it waits for threads to end. *Cost*: as the destructor and the constructor.
   void resize(unsigned workers) { state_.resize(workers); }
   /// The processor to which each worker is pinned; -1: none, or the kernel has meanwhile taken it away, and
@@ -137,13 +146,19 @@ class runtime {
 
   template <class Closure, class F, class... Kept>
   void start_and_wait_(const run_options& options, F&& f, Kept&&... kept) {
-    sched::run_call call(state_.home());
+    sched::run_call call(state_.home(), options.workers);
     void* const place = call.memory().allocate(sizeof(Closure), alignof(Closure));
     call.execute(*::new (place) Closure(std::forward<F>(f), {}, nullptr, std::move(kept)...), options.stop,
                  options.record);
   }
 
+  friend struct flow::runtime_key;
   sched::runtime_state state_;
+};
+
+/// Opens a runtime for rooms above.
+struct flow::runtime_key {
+  static sched::engine& engine(const runtime& r) { return r.state_.home(); }
 };
 
 }  // namespace weft::inline WEFT_ABI

@@ -110,13 +110,13 @@ class graph {
   /// Whether a task must be dropped, because one before it failed.
   bool must_drop(const graph_node& n) const noexcept { return n.index > failed_at_; }
 
-  /// *Returns*: the most urgent ready node that a thief may run, null if there is none.
-  graph_node* take() noexcept {
-    while (graph_node* n = ready_.front()) {
-      if (must_drop(*n)) break;
+  /// *Returns*: the most urgent ready node that a thief may run, and has use for; null if there is none.
+  graph_node* take(thief_filter wanted = nullptr) noexcept {
+    for (;;) {
+      graph_node* const n = wanted == nullptr ? ready_.front() : ready_.bring_to_front(wanted);
+      if (n == nullptr || must_drop(*n)) return nullptr;
       if (claim(*ready_.pop_front())) return n;
     }
-    return nullptr;
   }
   /// The same for the owner, who also runs local tasks, and drops what must be dropped.
   graph_node* take_for_owner() noexcept {

@@ -14,7 +14,8 @@ namespace weft::inline WEFT_ABI::sched {
 
 class engine;
 
-/// Owns all that. *Thread safety*: every member but constructor and destructor from any thread.
+/// Owns all that. *Thread safety*: every member but constructor, destructor and resize from any thread; while
+/// resize runs, no other member.
 class runtime_state {
  public:
   /// Starts the workers. *Throws*: as weft::runtime.

@@ -153,7 +153,8 @@ void run_threads(int count, F f) {
     work(0);
   } catch (...) {
     thread_group(all, 0).abandon();
-    cause = std::current_exception();
+    const std::lock_guard hold(all->mutex);  // threads have started
+    if (cause == nullptr) cause = std::current_exception();
   }
   for (std::thread& t : others) t.join();
   if (cause == nullptr) cause = consequence;

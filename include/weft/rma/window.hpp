@@ -29,6 +29,7 @@ namespace weft::inline WEFT_ABI::rma {
 template <class T, class Group = mpi::communicator>
 class window {
   static_assert(std::is_trivially_copyable_v<T>, "weft: a window holds trivially copyable elements");
+  static_assert(alignof(T) <= 64, "weft: elements of a window have an alignment of at most 64 bytes");
 
  public:
   /// Makes a window of `size` elements in each process.

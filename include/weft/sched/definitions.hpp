@@ -5,6 +5,7 @@
 #include <weft/base/config.hpp>
 #if WEFT_DEFINITIONS
 #include <weft/sched/detail/inlining.hpp>
+#include <weft/sched/detail/outside_thief.hpp>
 #include <weft/sched/detail/recorded_scope.hpp>
 #include <weft/sched/detail/run.hpp>
 #include <weft/sched/scheduler.hpp>

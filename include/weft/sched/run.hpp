@@ -11,8 +11,9 @@ namespace weft::inline WEFT_ABI::sched {
 /// end. A task that calls it waits with its context; any other thread blocks.
 class run_call {
  public:
+  /// `workers`: so many at most may work on it at once, and no more than on the run around it; 0: all.
   /// *Throws*: std::bad_alloc, std::system_error; nothing is left behind.
-  explicit run_call(engine& e);
+  explicit run_call(engine& e, unsigned workers = 0);
   run_call(const run_call&) = delete;
   run_call& operator=(const run_call&) = delete;
   ~run_call();
@@ -27,12 +28,14 @@ class run_call {
 
  private:
   static signal* end_(strand& s) noexcept;
+  void limit_(unsigned workers);
   void give_back_() noexcept;
 
   engine& engine_;
   strand& caller_;
   run_state run_;
   strand* strand_ = nullptr;
+  worker_share* share_ = nullptr;  ///< that has begun for this run
   context_slot* meanwhile_ = nullptr;
 };
 

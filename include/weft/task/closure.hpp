@@ -14,11 +14,14 @@
 namespace weft::inline WEFT_ABI::sched {
 
 struct closure;
+struct travel;
+/// Tells how tasks of one type travel; null: they do not.
+using travel_function = const travel* (*)() noexcept;
 
 /// What a user may say of one task. An aggregate for designated initialisers.
 struct task_options {
   const char* name = "task";  ///< shown by reports; must outlive the task (a string literal)
-  int priority = 0;           ///< larger is more urgent; honoured among ready tasks
+  int priority = 0;           ///< larger is more urgent, among the ready tasks of a large frame
   bool local = false;         ///< never stolen: runs in its parent's strand
   bool event = false;         ///< may call this_task::hold(); never runs inside fork
 };
@@ -48,6 +51,9 @@ struct descriptor {
   bool part = false;    ///< of a loop: counts as ready wherever it stands
   bool marker = false;  ///< stands for a record, not for a task (recorded_call.hpp)
   bool fence = false;   ///< starts when all tasks before it in its frame have ended (fence.hpp); local
+  /// Where a program that includes the room cluster has put how the task goes to another process. Null: it
+  /// does not.
+  const travel_function* travels = nullptr;
   const descriptor* untraced = nullptr;  ///< of tasks that are traced: what they are otherwise
 
   /// The same for tasks that differ only in whether they are traced.
@@ -121,5 +127,8 @@ struct closure {
     std::exception_ptr failure_;  // belongs to whoever runs the task, until the state says failed
   };
 };
+
+/// Whether a thief has use for a closure; null: for every one.
+using thief_filter = bool (*)(const closure&) noexcept;
 
 }  // namespace weft::inline WEFT_ABI::sched

@@ -10,6 +10,8 @@
 
 namespace weft::inline WEFT_ABI::sched {
 
+class worker_share;
+
 /// One run. Lives in the frame of the call of run, which returns after `finished` is set.
 ///
 /// Who may touch it when:
@@ -17,7 +19,9 @@ namespace weft::inline WEFT_ABI::sched {
 ///  2. `error` is written by the worker that ends the root strand, before it sets `finished`; read by the
 ///  caller after that.
 ///  3. `finished` is waited for by the caller and set by the worker that ends the root.
+///  4. `share` is set by the caller before its first strand is submitted.
 struct run_state {
+  worker_share* share = nullptr;  ///< null: it may have all workers
   base::atomic<bool> stopped{false};
   bool observed = false;  ///< its tasks are traced or recorded; constant once it has begun
   std::stop_source source;

@@ -27,6 +27,7 @@ class graph;
 struct graph_node;
 struct recorded_call;
 class divisible_body;
+class worker_share;
 class run_recorder;
 }  // namespace weft::inline WEFT_ABI::sched
 namespace weft::inline WEFT_ABI::observe {
@@ -139,8 +140,9 @@ struct alignas(64) strand {
   base::atomic<std::uint32_t> answer{0};  ///< number of the visit the owner knows of
   base::atomic<std::uint32_t> taken{0};   ///< surplus closures taken since the owner looked
   base::atomic<run_state*> run{nullptr};
-  base::atomic<bool> earliest_first{false};  ///< thieves better take what comes soon in reference order
-  base::atomic<graph*> graphs{nullptr};      ///< of its promoted frames, changed under
+  base::atomic<worker_share*> share{nullptr};  ///< of its run; null: it may have all workers
+  base::atomic<bool> earliest_first{false};    ///< thieves better take what comes soon in reference order
+  base::atomic<graph*> graphs{nullptr};        ///< of its promoted frames, changed under
   base::spin_lock graphs_mutex;
   base::atomic<divisible_body*> divisible{nullptr};  ///< of its bodies, the outermost first, changed under
   base::spin_lock divisible_mutex;                   ///< which thieves hold while they call steal functions

@@ -14,9 +14,10 @@ namespace weft::inline WEFT_ABI {
 /// What may be said about a body when it is spawned.
 struct spawn_options {
   const char* name = "thread";  ///< shown by reports; must outlive the body (a string literal)
-  int priority = 0;             ///< larger is more urgent; 0: that of the body around it
-  std::size_t stack_size = 0;   ///< bytes of its stack; 0: runtime_options::stack_size. What it forks may run
-                                ///< on other stacks.
+  int priority = 0;  ///< larger is more urgent; 0: that of the body around it. Of equals, those that
+                     ///< take turns on a worker may come before others up to 64 times in a row.
+  std::size_t stack_size = 0;  ///< bytes of its stack; 0: runtime_options::stack_size. What it forks may run
+                               ///< on other stacks.
 };
 
 /// Starts a body that runs beside the body around it, with options. It never runs inside spawn, and never

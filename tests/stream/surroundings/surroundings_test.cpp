@@ -8,9 +8,11 @@
 #include "support/figure.hpp"
 
 #include <cctype>
+#include <chrono>
 #include <memory>
 #include <set>
 #include <sstream>
+#include <thread>
 
 namespace {
 
@@ -227,6 +229,10 @@ class world {
       obstructed_ = true;  // recovery would change it
   }
   void plant_one_(const std::string& name) {
+    // A file that gets the inode number of one that a killed writer has left without a name, within a tick of
+    // the file system's clock, cannot be told from that one.
+    if (name == "near/s.weft-part" && has_leftovers_)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     const kind what = static_cast<kind>(draw_.below(11));
     const std::string victim = root_ + (draw_.one_in(2) ? "far/victim" : "near/thesis");
     if (!make(what, root_ + name, victim, draw_)) return;

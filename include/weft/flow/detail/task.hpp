@@ -82,6 +82,32 @@ inline constexpr bool divides<F> = F::divides;
 template <std::size_t>
 struct among_objects {};
 
+/// How tasks of a type go to other processes. Set before main() by the room cluster, if some file of the
+/// program includes that. So a task means the same in every file, whatever it includes.
+template <class Task>
+inline constinit sched::travel_function travel_of = nullptr;
+
+/// Never called. It is defined in the room cluster, and whoever names it there has `travel_of` set.
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wundefined-internal"
+#endif
+template <class Task>
+void announce_travel() noexcept;
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
+
+/// Opens a closure for that.
+template <class Task>
+struct travel_key;
+
+/// Whether a task with such an argument may go to another process, as far as rights are concerned.
+template <class Adaptor>
+inline constexpr bool right_travels =
+    !Adaptor::weak && !waits_for_object<Adaptor> && !defers_specially<Adaptor> && !sets_apart<Adaptor> &&
+    (Adaptor::access || Adaptor::plain || Adaptor::parts != 0);
+
 /// A closure with its payload. The addresses of the objects come first, as sched::closure::objects() expects:
 /// those of the accesses in order of the parameters, then the result's.
 template <class F, class R, bool WithOptions, class Indices, class... Adaptors>
@@ -89,6 +115,7 @@ class task;
 
 template <class F, class R, bool WithOptions, std::size_t... I, class... Adaptors>
 class task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...> final : public sched::closure {
+  friend struct travel_key<task>;
   template <class B>
   static constexpr bool has_object = B::access || waits_for_object<B>;
   static constexpr std::size_t accesses = (std::size_t{has_object<Adaptors>} + ... + 0);
@@ -111,6 +138,7 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...> final : pu
   task(F&& f, result<R> r, const sched::task_options* options,
        typename Adaptors::kept&&... kept) noexcept(nothrow)
       : closure(what_), f_(std::move(f)), values_(in_payload<I>(kept)...) {
+    if constexpr (travels) static_cast<void>(&announce_travel<task>);
     (note_object<I>(kept), ...);
     if constexpr (result<R>::objects != 0) objects_[accesses] = r.place;
     if constexpr (WithOptions) {
@@ -281,6 +309,7 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...> final : pu
     (note_kind<I>(kinds), ...);
     return kinds;
   }();
+  static constexpr bool travels = (right_travels<Adaptors> && ... && !divides<F>);
   static constexpr sched::descriptor what_{&run_,
                                            &drop_,
                                            modes_.data(),
@@ -290,7 +319,10 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...> final : pu
                                            has_more ? &more_ : nullptr,
                                            part_count != 0 ? &fold_ : nullptr,
                                            renames ? kinds_.data() : nullptr,
-                                           divides<F>};
+                                           divides<F>,
+                                           false,
+                                           false,
+                                           travels ? &travel_of<task> : nullptr};
   static constexpr sched::descriptor traced_ = observe::traced(what_);
 
   void* objects_[object_count != 0 ? object_count : 1];

@@ -51,6 +51,26 @@ class ready_list {
     --size_;
     return n;
   }
+  /// Puts the first for which a thief has use, among some of the most urgent, in front of its equals.
+  /// *Returns*: it; null if there is none.
+  graph_node* bring_to_front(thief_filter may_take) noexcept {
+    if (size_ == 0) return nullptr;
+    constexpr unsigned most = 64;
+    std::size_t i = 0;
+    while (levels_[i].first == nullptr) ++i;
+    level& l = levels_[i];
+    graph_node* before = nullptr;
+    unsigned seen = 0;
+    for (graph_node* n = l.first; n != nullptr && seen < most; before = n, n = n->next, ++seen) {
+      if (!may_take(*n->task)) continue;
+      if (before == nullptr) return n;
+      before->next = n->next;
+      if (l.last == n) l.last = before;
+      n->next = std::exchange(l.first, n);
+      return n;
+    }
+    return nullptr;
+  }
   std::size_t size() const noexcept { return size_; }
   /// How many different priorities were expected.
   std::size_t levels() const noexcept { return levels_.size(); }

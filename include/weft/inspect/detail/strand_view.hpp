@@ -153,7 +153,7 @@ class strand_views {
   /// Adds the strands of an engine. *Requires*: it lives, and goes on to.
   void add(engine& e) noexcept {
     const std::size_t first = size_;
-    bool all = e.submitted.each(rounds_, [&](strand& s) {
+    bool all = e.each_ready(rounds_, [&](strand& s) {
       // Relaxed: ordered by the list's lock. Others only go on.
       if (s.status.load(base::memory_order_relaxed) != strand_status::idle) return;
       if (strand_view* v = fresh(s, e)) {

@@ -4,6 +4,7 @@
 
 #include <weft/ooc/grid_file.hpp>
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 namespace weft::inline WEFT_ABI::ooc::detail {
@@ -61,7 +62,12 @@ class mapped_grid {
       if (const int why = advised_(at, file_alignment, how)) {
         const io::file& f = grid_.file();
         // EFAULT where an access would be a SIGBUS: the file ends before, or the device has failed.
-        const int code = why != EFAULT ? why : at >= f.size() ? ENODATA : EIO;
+        int code = why != EFAULT ? why : at >= f.size() ? ENODATA : EIO;
+        // Or there was no room for it.
+        if (code == EIO && how == populate_write &&
+            ::fallocate(f.descriptor(), 0, static_cast<off_t>(at), file_alignment) != 0 &&
+            (errno == ENOSPC || errno == EDQUOT))
+          code = errno;
         io::fail(code, how == populate_write ? "write" : "read", f.path(), at);
       }
   }

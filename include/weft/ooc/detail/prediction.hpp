@@ -46,8 +46,12 @@ inline double predict(policy p, const grid_geometry& g, std::size_t sweeps, cons
   const tile_times alone(g, p == policy::in_core ? 1 : parts, speed);
   const double computing = points / n * kernel.plain;
   const double ending = 4 * speed(1, file_alignment).writing(file_alignment);  // a header, and waiting
-  if (p == policy::basic || p == policy::in_core)
-    return passes * (n * (alone.reading + computing + alone.writing) + ending);
+  if (p == policy::basic) return passes * (n * (alone.reading + computing + alone.writing) + ending);
+  if (p == policy::in_core) {  // a mapped page is read before it is written
+    const auto bytes = static_cast<double>(g.values(0, 0).size);
+    return passes *
+           (n * (alone.reading + speed(1, bytes).reading(bytes) + computing + alone.writing) + ending);
+  }
   if (p == policy::three_buffers)
     return passes *
            (n * std::max(alone.reading + alone.writing, computing) + alone.reading + computing + ending);

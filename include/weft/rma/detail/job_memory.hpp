@@ -44,9 +44,15 @@ class job_memory final : public window_memory<mpi::communicator> {
     if (faulty && options_.lock == lock_kind::mpi)
       throw error("weft: the locks of this MPI cannot be used: " + why_);
     const bool may_share = options_.backend == backend::shared || options_.backend == backend::automatic;
-    if (!may_share || !one_node || !share_()) choose_(faulty);
-    report_();
-    group_.barrier();
+    try {
+      if (!may_share || !one_node || !share_()) choose_(faulty);
+      report_();
+      group_.barrier();
+    } catch (...) {  // what uses the memory ends before it
+      locks_.clear();
+      remote_.reset();
+      throw;
+    }
   }
   job_memory(const job_memory&) = delete;
   job_memory& operator=(const job_memory&) = delete;

@@ -4,6 +4,7 @@
 
 #include <weft/base/error.hpp>
 #include <weft/io/crc32c.hpp>
+#include <weft/io/directory.hpp>
 #include <weft/io/file.hpp>
 #include <weft/rma/process_group.hpp>
 
@@ -71,19 +72,25 @@ void save_table(const Group& group, const std::string& path, const std::vector<c
   }
   h.checksum = io::crc32c(&h, offsetof(table_header, checksum));
   const std::string what = "saving '" + path + "'";
-  together(group, what, [&] {
-    if (group.rank() == 0) io::file::create(fresh, true);
-  });
-  together(group, what, [&] {
-    io::file f = io::file::open_write(fresh);
-    f.write_at(records.data(), records.size(), sizeof h + before * record);
-    if (group.rank() == 0) f.write_at(&h, sizeof h, 0);
-    f.sync_data();
-  });
-  together(group, what, [&] {
-    if (group.rank() == 0 && std::rename(fresh.c_str(), path.c_str()) != 0)
-      io::fail(errno, "rename to", path);
-  });
+  try {
+    together(group, what, [&] {
+      if (group.rank() == 0) io::file::create(fresh, true);
+    });
+    together(group, what, [&] {
+      io::file f = io::file::open_write(fresh);
+      f.write_at(records.data(), records.size(), sizeof h + before * record);
+      if (group.rank() == 0) f.write_at(&h, sizeof h, 0);
+      f.sync_data();
+    });
+    together(group, what, [&] {
+      if (group.rank() != 0) return;
+      if (std::rename(fresh.c_str(), path.c_str()) != 0) io::fail(errno, "rename to", path);
+      io::directory(path).sync();
+    });
+  } catch (...) {
+    if (group.rank() == 0) std::remove(fresh.c_str());  // it may have filled the device
+    throw;
+  }
 }
 
 /// Reads a part of the records in each process; collective.

@@ -14,8 +14,9 @@
 namespace weft::inline WEFT_ABI::rma::detail {
 
 /// Each thread allocates its own part, for the memory to be near to it; a part is freed when no thread has
-/// the window any more. *Throws*: as window_memory; weft::error also if a backend or locks are asked for that
-/// need processes.
+/// the window any more. Who leaves it by an exception and holds one of its locks ends the process with a
+/// message, since nobody else could ever get that lock. *Throws*: as window_memory; weft::error also if a
+/// backend or locks are asked for that need processes.
 class thread_memory final : public window_memory<thread_group> {
  public:
   /// `size` elements of `bytes` bytes.
@@ -29,6 +30,24 @@ class thread_memory final : public window_memory<thread_group> {
     set_sizes_(size, bytes);
     std::shared_ptr<std::byte> mine(static_cast<std::byte*>(std::aligned_alloc(line, size_)), &std::free);
     if (group_.max<int>(mine == nullptr) != 0) throw std::bad_alloc();
+    try {
+      make_(mine);
+    } catch (...) {  // perhaps in this thread alone: the others are not to wait for it
+      group_.abandon();
+      throw;
+    }
+  }
+  thread_memory(const thread_memory&) = delete;
+  thread_memory& operator=(const thread_memory&) = delete;
+  ~thread_memory() {
+    if (close_()) return;
+    for (const auto& l : locks_)
+      if (l->held_here() != 0) group_.end_job("leaves by an exception a window of which it holds locks");
+  }
+
+ private:
+  /// The parts of all threads, and the locks in them.
+  void make_(const std::shared_ptr<std::byte>& mine) {
     std::memset(mine.get(), 0, size_);
     parts_ = group_.gather(mine);
     std::vector<std::uint64_t*> words;
@@ -40,11 +59,7 @@ class thread_memory final : public window_memory<thread_group> {
     share_locks_(words);
     group_.barrier();
   }
-  thread_memory(const thread_memory&) = delete;
-  thread_memory& operator=(const thread_memory&) = delete;
-  ~thread_memory() { close_(); }
 
- private:
   std::vector<std::shared_ptr<std::byte>> parts_;  // of all threads
 };
 

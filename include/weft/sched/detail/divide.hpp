@@ -192,13 +192,15 @@ WEFT_FUNCTION void theft::add(stolen_part& p, int priority) {
 /// adopted; or null.
 inline strand* worker::take_part(strand& s) noexcept {
   // Relaxed: a first look from outside.
-  if (s.divisible.load(base::memory_order_relaxed) == nullptr) return nullptr;
+  if (may_take_ != nullptr || s.divisible.load(base::memory_order_relaxed) == nullptr) return nullptr;
   if (!thorough_) {
     if (!s.divisible_mutex.try_lock()) return nullptr;
   } else {
     s.divisible_mutex.lock();
   }
   const std::lock_guard hold(s.divisible_mutex, std::adopt_lock);
+  // What steal functions do is work on the run, too.
+  if (s.divisible.load(base::memory_order_relaxed) == nullptr || !engine::take_place(s)) return nullptr;
   strand* got = nullptr;
   set_current(context::outside);  // what steal functions call is called outside tasks
   for (divisible_body* b = s.divisible.load(base::memory_order_relaxed); b != nullptr && got == nullptr;
@@ -213,7 +215,11 @@ inline strand* worker::take_part(strand& s) noexcept {
     got = visit.first_;
   }
   set_current(idle_);
-  if (got == nullptr) return nullptr;
+  if (got == nullptr) {
+    if (worker_share* const share = s.share.load(base::memory_order_relaxed))
+      if (strand* const next = share->give_back()) home_->enqueue(*next);
+    return nullptr;
+  }
   count(counter::steals);
   begin(*got);
   adopt(*got);

@@ -9,8 +9,10 @@
 #include <weft/sched/detail/ready_strands.hpp>
 #include <weft/sched/detail/spare_threads.hpp>
 #include <weft/sched/detail/worker.hpp>
+#include <weft/sched/detail/worker_share.hpp>
 #include <weft/sched/timers.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -81,8 +83,35 @@ class engine {
     return all.empty() ? std::nullopt : std::optional(all[worker % all.size()]);
   }
 
+  /// A strand has become ready. *Returns*: whether its run has a worker left for it; else it waits for that,
+  /// and is no longer the caller's.
+  static bool admit(strand& s) noexcept {
+    worker_share* const share = s.share.load(base::memory_order_relaxed);  // constant while it is in use
+    return likely(share == nullptr) || share->admit(s);
+  }
+  /// Whether a thief should pass by the strand, as all workers that its run may have are there. A hint.
+  static bool is_full(const strand& s) noexcept {
+    const worker_share* const share = s.share.load(base::memory_order_relaxed);
+    return !likely(share == nullptr) && share->full();
+  }
+  /// Takes a place for what a thief is about to take. *Requires*: the run of the strand cannot end meanwhile.
+  static bool take_place(const strand& s) noexcept {
+    worker_share* const share = s.share.load(base::memory_order_relaxed);
+    return likely(share == nullptr) || share->try_take();
+  }
+  /// Lets sleepers look again where the run of a strand was full.
+  void tell_of_place() noexcept {
+    base::fence();  // the place before the look at sleepers, who look at it behind a fence
+    // Relaxed: who searches looks again behind a full fence before it sleeps.
+    if (searching.load(base::memory_order_relaxed) == 0 && bell.any_waiting()) bell.notify_one();
+  }
+
   /// Hands a strand to whichever worker comes first: a new run, or a body whose nested run has ended.
   void submit(strand& s) noexcept {
+    if (admit(s)) enqueue(s);
+  }
+  /// The same. *Requires*: it is admitted.
+  void enqueue(strand& s) noexcept {
     submitted.push_back(s);
     base::fence();  // the submission before the look at sleepers
     if (bell.any_waiting()) bell.notify_one();
@@ -115,6 +144,23 @@ class engine {
   }
   void put_strand(strand& s) noexcept { idle.push_back(s); }
 
+  /// From now on a thief outside comes, too. *Requires*: no run is going on.
+  void expect_outside_thief() noexcept {
+    outside_thieves_ = 1;
+    wanted_surplus = std::max(options.surplus, 1u);
+  }
+  /// How many may take tasks of a graph.
+  unsigned takers() const noexcept { return options.workers + outside_thieves_; }
+
+  /// The share of a run that may have so many workers, fewer than there are. *Throws*: std::bad_alloc.
+  worker_share& take_share(unsigned places, worker_share* outer) {
+    const std::lock_guard hold(shares_mutex_);
+    auto found = std::find_if(shares_.begin(), shares_.end(), [](const auto& s) { return s->over(); });
+    if (found == shares_.end()) found = shares_.insert(found, std::make_unique<worker_share>());
+    (*found)->begin(places, outer);
+    return **found;
+  }
+
   /// *Throws*: std::bad_alloc.
   graph& take_graph() {
     const std::lock_guard hold(graphs_mutex_);
@@ -142,12 +188,24 @@ class engine {
     return true;
   }
 
+  /// Calls `see` on each strand that is ready and waits for a worker: any, or one that its run may have.
+  /// *Requires*, *Returns*: as each_strand.
+  template <class See>
+  bool each_ready(unsigned rounds, See see) {
+    bool all = submitted.each(rounds, see);
+    if (!base::lock_within(shares_mutex_, rounds)) return false;
+    const std::lock_guard hold(shares_mutex_, std::adopt_lock);
+    for (const auto& s : shares_) all &= s->each(rounds, see);
+    return all;
+  }
+
   /// Makes the strand part of a run. *Requires*: it is idle.
   static void join_run(strand& s, run_state& run) noexcept {
     s.attention.exchange(run.observed ? std::uint8_t{observed} : std::uint8_t{0},
                          base::memory_order_acq_rel);  // acquire pairs with begin_
     // Sequentially consistent, with stop(): either this sees the flag, or stop sees the strand's run.
     s.run.store(&run, base::memory_order_seq_cst);
+    s.share.store(run.share, base::memory_order_relaxed);  // published with the strand
     if (run.stopped.load(base::memory_order_seq_cst))
       s.attention.fetch_or(stop_asked, base::memory_order_seq_cst);
   }
@@ -166,7 +224,7 @@ class engine {
   }
 
   const runtime_options options;
-  const unsigned wanted_surplus;
+  unsigned wanted_surplus;                              ///< constant while a run is going on
   const std::unique_ptr<observe::watched_trace> trace;  ///< may be null
   context_pool contexts;
   ready_strands submitted;
@@ -193,6 +251,8 @@ class engine {
     for (base::backoff wait; visitors.load(base::memory_order_acquire) != 0;) wait.wait();
   }
 
+  base::mutex shares_mutex_;
+  std::vector<std::unique_ptr<worker_share>> shares_;
   base::mutex graphs_mutex_;
   std::vector<std::unique_ptr<graph>> graphs_;
   std::vector<graph*> idle_graphs_;
@@ -200,6 +260,7 @@ class engine {
   static constexpr std::size_t strands_at_once = 16;
   std::vector<std::unique_ptr<strand[]>> registry_;
   std::size_t made_ = 0;
+  unsigned outside_thieves_ = 0;
 };
 
 }  // namespace weft::inline WEFT_ABI::sched

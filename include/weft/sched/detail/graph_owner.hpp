@@ -92,7 +92,7 @@ inline owner_step choose_step(strand& s, frame& f, graph& g, graph::clock::time_
     return owner_step::drop;
   }
   if (!g.failed()) {
-    g.mine_count = take_batch(g, g.tiny() ? 1 : s.executor->home().workers.size(), *n);
+    g.mine_count = take_batch(g, g.tiny() ? 1u : s.executor->home().takers(), *n);
     g.mine_start = graph::clock::now();
   }
   g.mine = std::exchange(n->next, nullptr);

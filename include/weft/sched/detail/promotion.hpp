@@ -105,10 +105,10 @@ inline strand* worker::take_from_graphs(strand& s, bool running) noexcept {
   return nullptr;
 }
 
-/// Takes more ready nodes for one worker behind `first`, where tasks are short and plenty. *Returns*: how
-/// many it has then. *Requires*: the lock is held.
-inline std::uint32_t take_batch(graph& g, std::size_t workers, graph_node& first) noexcept {
-  const std::size_t share = std::min<std::size_t>(g.speed.batch(), g.ready() / workers);
+/// Takes more ready nodes for one of the `takers` behind `first`, where tasks are short and plenty.
+/// *Returns*: how many it has then. *Requires*: the lock is held.
+inline std::uint32_t take_batch(graph& g, std::size_t takers, graph_node& first) noexcept {
+  const std::size_t share = std::min<std::size_t>(g.speed.batch(), g.ready() / takers);
   graph_node* last = &first;
   std::uint32_t count = 1;
   while (count < share && !first.task->may_wait_for_earlier && !g.next_may_wait_for_earlier()) {
@@ -127,9 +127,17 @@ inline strand* worker::take_from_graph(graph& g, strand& s) noexcept {
   strand* const thief = spare();
   if (thief == nullptr) return nullptr;
   g.look_ahead();
-  graph_node* const n = g.take();
+  graph_node* n = g.take(may_take_);
+  // What this thief has use for may stand behind much that is ready.
+  for (std::size_t ready = g.ready(); may_take_ != nullptr && n == nullptr; ready = g.ready()) {
+    g.look_ahead(ready + 1, granularity::large_frame);
+    if (g.ready() == ready || ready > granularity::large_frame) break;
+    n = g.take(may_take_);
+  }
+  if (n != nullptr && !engine::take_place(s)) g.give_back(*std::exchange(n, nullptr));
   if (n != nullptr) {
-    thief->batch_size = take_batch(g, home_->workers.size(), *n);
+    n->next = nullptr;
+    thief->batch_size = may_take_ != nullptr ? 1 : take_batch(g, home_->takers(), *n);
     thief->batch_start = graph::clock::now();
     spare_ = nullptr;
     thief->victim = &s;
@@ -185,9 +193,9 @@ inline strand* worker::end_graph_task(strand& s) noexcept {
       if (folds == nullptr) {
         g.look_ahead();
         g.learn_batch(s.batch_start, end, s.batch_size, false);
-        if (!g.tiny()) n = g.take();
+        if (!g.tiny() && may_take_ == nullptr) n = g.take();
         if (n != nullptr) {
-          s.batch_size = take_batch(g, home_->workers.size(), *n);
+          s.batch_size = take_batch(g, home_->takers(), *n);
           s.batch_start = graph::clock::now();
           s.batch = n->next;
         }

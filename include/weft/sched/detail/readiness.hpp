@@ -37,11 +37,12 @@ struct findings {
 };
 
 /// Finds a ready closure, from a frame on, oldest first (innermost first, where the strand says so), and a
-/// frame that should be promoted: a large one, or one with rights beyond whole objects. *Requires*: the
+/// frame that should be promoted: a large one, or one with rights beyond whole objects. `wanted`: leaves out
+/// what this thief has no use for. *Requires*: the
 /// caller is alone inside the strand. *Throws*: std::bad_alloc. *Cost*: linear in the closures met, at most
 /// granularity::large_frame for each frame. *Source*: the steal of KAAPI (Gautier, Besseron, Pigeon,
 /// PASCO'07, section 3.3), from a moving start.
-inline findings find_ready(strand& s, pending_rights& pending, frame* from) {
+inline findings find_ready(strand& s, pending_rights& pending, frame* from, thief_filter wanted = nullptr) {
   using namespace base;
   findings found;
   const bool running = s.status.load(memory_order_relaxed) == strand_status::running;  // ordered by the lock
@@ -88,7 +89,7 @@ inline findings find_ready(strand& s, pending_rights& pending, frame* from) {
       if (state == closure_state::failed) break;  // everything later is dropped
       whole = whole && c->what->plain;
       if (in_this_frame != nullptr || !whole) continue;
-      bool ready = state == closure_state::created && !c->local;
+      bool ready = state == closure_state::created && !c->local && (wanted == nullptr || wanted(*c));
       for (unsigned i = 0; ready && i < c->what->objects; ++i)
         ready = !pending.conflicts(c->objects()[i], c->what->modes[i]);
       if (ready)

@@ -4,6 +4,7 @@
 
 #include <weft/task/strand.hpp>
 
+#include <limits>
 #include <mutex>
 
 namespace weft::inline WEFT_ABI::sched {
@@ -29,6 +30,7 @@ class ready_strands {
     }
     // Relaxed: empty() is only a hint, and those who must not miss the strand lock or fence.
     size_.store(size_.load(base::memory_order_relaxed) + 1, base::memory_order_relaxed);
+    note_most_urgent_();
   }
   /// *Returns*: the most urgent strand, of several the one that came first; null if there is none.
   strand* pop_front() noexcept {
@@ -43,6 +45,7 @@ class ready_strands {
       first_ = equal;
     }
     size_.store(size_.load(base::memory_order_relaxed) - 1, base::memory_order_relaxed);  // see push_back
+    note_most_urgent_();
     return s;
   }
   /// Calls `see` on each strand. *Returns*: false if it is locked for so many rounds of waiting.
@@ -55,13 +58,28 @@ class ready_strands {
     mutex_.unlock();
     return true;
   }
+  /// Whether there is a strand of a higher priority. A hint.
+  bool has_above(int priority) const noexcept {
+    return most_urgent_.load(base::memory_order_relaxed) > priority;
+  }
   /// A hint, exact when nobody changes it.
   bool empty() const noexcept { return size_.load(base::memory_order_relaxed) == 0; }
 
  private:
+  static constexpr int none = std::numeric_limits<int>::min();
+
+  /// *Requires*: the lock is held.
+  void note_most_urgent_() noexcept {
+    // Relaxed: a hint; stored only where it changes, since all workers look at it.
+    const int now = first_ == nullptr ? none : first_->priority;
+    if (most_urgent_.load(base::memory_order_relaxed) != now)
+      most_urgent_.store(now, base::memory_order_relaxed);
+  }
+
   base::spin_lock mutex_;
   strand* first_ = nullptr;
   base::atomic<std::size_t> size_{0};
+  base::atomic<int> most_urgent_{none};
 };
 
 }  // namespace weft::inline WEFT_ABI::sched

@@ -7,16 +7,26 @@
 
 namespace weft::inline WEFT_ABI::sched {
 
-WEFT_FUNCTION run_call::run_call(engine& e) : engine_(e), caller_(current()) {
+WEFT_FUNCTION run_call::run_call(engine& e, unsigned workers) : engine_(e), caller_(current()) {
   check_one_copy(caller_);
   if (!is_outside(caller_)) check_nothing_held(caller_, &current_task_name, "calls run()");
   if (!is_outside(caller_)) meanwhile_ = &caller_.executor->home().contexts.take();
   try {
     strand_ = &e.take_strand();
+    limit_(workers);
   } catch (...) {
     give_back_();
     throw;
   }
+}
+
+/// A run within another one of the same engine has at most the workers of that.
+WEFT_FUNCTION void run_call::limit_(unsigned workers) {
+  const bool nested = !is_outside(caller_) && &caller_.executor->home() == &engine_;
+  worker_share* const outer = nested ? caller_.share.load(base::memory_order_relaxed) : nullptr;
+  run_.share = outer;
+  if (workers != 0 && workers < workers_of(outer, engine_.options.workers))
+    run_.share = share_ = &engine_.take_share(workers, outer);
 }
 
 WEFT_FUNCTION run_call::~run_call() { give_back_(); }
@@ -59,6 +69,7 @@ WEFT_FUNCTION signal* run_call::end_(strand& s) noexcept {
 }
 
 WEFT_FUNCTION void run_call::give_back_() noexcept {
+  if (share_ != nullptr) share_->end();
   if (meanwhile_ != nullptr) caller_.executor->home().contexts.put(*meanwhile_);
   if (strand_ == nullptr) return;
   strand_->closures.release_to(arena_mark{});

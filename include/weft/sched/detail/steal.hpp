@@ -56,6 +56,7 @@ inline strand* worker::steal_from_waiting(worker& victim) {
   strand* divisible = nullptr;
   strand* const found = victim.waiting_.first_of([&, this](strand& s) -> strand* {
     // Relaxed: a hint.
+    if (engine::is_full(s)) return nullptr;
     if (divisible == nullptr && s.divisible.load(base::memory_order_relaxed) != nullptr) divisible = &s;
     if (strand* batch = take_from_graphs(s, false)) return batch;
     if (s.root.child.load(base::memory_order_relaxed) == nullptr || !lock_for_theft(s)) return nullptr;
@@ -89,6 +90,7 @@ inline bool worker::fence_for(steal_entry& entry) noexcept {
 /// Enters a strand that is executed: asks its owner to stand still, or orders itself behind a heavy fence.
 inline strand* worker::steal_from_running(strand& s) {
   using namespace base;
+  if (engine::is_full(s)) return nullptr;
   if (strand* batch = take_from_graphs(s, true)) return batch;
   if (strand* part = take_part(s)) return part;
   if (s.cooldown.covers(s.root)) {
@@ -125,7 +127,7 @@ inline findings worker::look_into(strand& s) noexcept {
   frame* from = s.root.child.load(base::memory_order_acquire);  // as in find_ready
   do {
     try {
-      found = find_ready(s, rights_, from);
+      found = find_ready(s, rights_, from, may_take_);
     } catch (const std::bad_alloc&) {  // no memory to search: nothing found
       found = {};
     }
@@ -152,7 +154,7 @@ inline strand* worker::take_from(strand& s) noexcept {
   const findings found = look_into(s);
   if (found.large != nullptr) return take_from_graphs(s, true);
   closure* const c = found.ready;
-  if (c == nullptr) return nullptr;
+  if (c == nullptr || !engine::take_place(s)) return nullptr;
   spare_ = nullptr;
   // Relaxed: the owner sees it behind the entry protocol, other thieves under the lock.
   c->state.store(closure_state::stolen, base::memory_order_relaxed);
@@ -186,7 +188,7 @@ inline void worker::announce_hunger() noexcept {
   for (auto& victim : home_->workers) {
     strand* s = victim->running_.load(base::memory_order_acquire);  // pairs with adopt
     // A strand that meanwhile runs for somebody else is only asked to make closures that nobody needs.
-    if (s != nullptr && (s->attention.load(base::memory_order_relaxed) & hungry) == 0)
+    if (s != nullptr && !engine::is_full(*s) && (s->attention.load(base::memory_order_relaxed) & hungry) == 0)
       s->attention.fetch_or(hungry, base::memory_order_release);
   }
 }

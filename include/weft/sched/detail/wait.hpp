@@ -32,7 +32,7 @@ inline void worker::run_switch_action() noexcept {
     if (e.next == nullptr)
       adopt(*(next_ = e.waits));
     else
-      home_->submit(*e.waits);
+      home_->enqueue(*e.waits);
   }
   if (e.next != nullptr) adopt(*e.next);
 }
@@ -54,7 +54,7 @@ inline void worker::keep(strand& s) noexcept {
   // Relaxed: what others see of it only tells them that the strand is another one.
   kept_number_.store(kept_number_.load(base::memory_order_relaxed) + 1, base::memory_order_relaxed);
   // Release hands the strand over; as a full fence, it comes before the look at sleepers.
-  if (strand* const before = kept_.exchange(&s, base::memory_order_seq_cst)) return e.submit(*before);
+  if (strand* const before = kept_.exchange(&s, base::memory_order_seq_cst)) return e.enqueue(*before);
   // Relaxed: who searches, sleeps for a moment, or was told, looks again behind a full fence before it
   // sleeps.
   if (e.bell.any_waiting() && e.searching.load(base::memory_order_relaxed) == 0 &&
@@ -77,10 +77,26 @@ inline const char* reason_of(const wait_reason& what) noexcept {
   return what.happens->what != nullptr ? what.happens->what : "the end of a run";
 }
 
+/// Gives back the place of a strand that this worker has put aside or ended. A strand that has it now is kept
+/// if it goes on, and submitted if it begins.
+WEFT_COLD inline void worker::give_back(worker_share& share) noexcept {
+  const bool was_full = share.full();
+  strand* const next = share.give_back();
+  if (next == nullptr) {
+    if (was_full) home_->tell_of_place();
+  } else if (may_take_ != nullptr ||  // the hand of a thief outside keeps nothing
+             next->status.load(base::memory_order_relaxed) == strand_status::idle) {  // nobody else has it
+    home_->enqueue(*next);
+  } else {
+    keep(*next);
+  }
+}
+
 /// Publishes the strand as waiting: thieves may enter it, and whoever ends what it waits for continues it.
 /// *Returns*: false if that has happened already; then the strand is the caller's, to be adopted.
 inline bool worker::put_aside(strand& s, const wait_reason& what) noexcept {
   using namespace base;
+  worker_share* const share = s.share.load(memory_order_relaxed);  // the strand may soon be somebody else's
   counters_.add(counter::deferred, std::exchange(s.deferred, 0));
   if (row_ != nullptr) [[unlikely]]
     observe::interrupt_slices(s, reason_of(what));
@@ -111,7 +127,11 @@ inline bool worker::put_aside(strand& s, const wait_reason& what) noexcept {
     std::uint32_t expected = signal::off;
     waits = what.happens->state.compare_exchange_strong(expected, signal::awaited, memory_order_acq_rel);
   }
-  if (waits) return true;
+  if (waits) {
+    if (share != nullptr) [[unlikely]]
+      give_back(*share);
+    return true;
+  }
   if (listed) waiting_.remove(s);
   return false;
 }
@@ -121,11 +141,15 @@ inline bool worker::put_aside(strand& s, const wait_reason& what) noexcept {
 /// its closure. (Out of memory, and with runs nested between two runtimes, it may.)
 inline void wait_in_place(strand& s, const wait_reason& what) noexcept {
   base::backoff wait;
+  worker_share* const share = s.share.load(base::memory_order_relaxed);  // constant while it is in use
+  if (share != nullptr)
+    if (strand* const next = share->give_back()) s.executor->home().enqueue(*next);
   do {
     wait.wait();
     look(s);
   } while (what.task != nullptr &&
            what.task->state.load(base::memory_order_acquire) == closure_state::stolen);
+  while (share != nullptr && !share->try_take()) wait.wait();
 }
 
 inline bool worker::await(strand& s, const wait_reason& what, bool as_data) {
@@ -149,13 +173,22 @@ inline bool worker::await(strand& s, const wait_reason& what, bool as_data) {
   return true;
 }
 
+/// *Returns*: the strand, which was kept; null if it is submitted, since another one is more urgent.
+WEFT_COLD inline strand* worker::unless_urgent(strand& s) noexcept {
+  if (!home_->submitted.has_above(s.priority)) return &s;
+  home_->enqueue(s);
+  return nullptr;
+}
+
 inline void worker::await_signal(strand& s, signal& g, context_slot& meanwhile) noexcept {
   count(counter::suspensions);
   s.suspended = active_;
   context::races::hide_accesses();  // as in all that wait
   // A body that can go on is changed to at once, without a scheduler loop between.
   context_slot* to = &meanwhile;
-  strand* const next = kept_in_a_row_ < granularity::most_kept ? take_kept() : nullptr;
+  strand* next = kept_in_a_row_ < granularity::most_kept ? take_kept() : nullptr;
+  if (next != nullptr && !home_->submitted.empty()) [[unlikely]]
+    next = unless_urgent(*next);
   if (next != nullptr) {
     ++kept_in_a_row_;
     if (next->suspended != nullptr) {
@@ -174,7 +207,7 @@ WEFT_FUNCTION void raise_signal(signal& g) noexcept {
   if (worker* const w = s.executor; !is_outside(s) && g.home == &w->home()) {  // which does not close
     if (strand* const waiter = g.set()) {
       worker::take_from_waiting(*waiter);
-      w->keep(*waiter);
+      if (engine::admit(*waiter)) w->keep(*waiter);
     }
     return;
   }
@@ -201,7 +234,7 @@ inline bool sleepers_near(const strand& s) noexcept {
 WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
   engine& e = s.executor->home();
   // Relaxed, both: hints. A searching worker looks again behind a heavy fence before it sleeps.
-  if (e.searching.load(base::memory_order_relaxed) != 0) return;
+  if (e.searching.load(base::memory_order_relaxed) != 0 || engine::is_full(s)) return;
   if (s.cooldown.any() && e.timed_sleepers.load(base::memory_order_relaxed) != 0) return;
   const unsigned wakes_in_vain = certain ? 0 : e.wakes_in_vain.load(base::memory_order_relaxed);
   const auto now = base::clock::now().time_since_epoch();
@@ -231,7 +264,7 @@ inline void count_capped(strand& s) noexcept { s.executor->count(counter::capped
 WEFT_FUNCTION void count_division(strand& s) noexcept { s.executor->count(counter::divisions); }
 
 WEFT_FUNCTION unsigned count_workers(const strand& s) noexcept {
-  return static_cast<unsigned>(s.executor->home().workers.size());
+  return workers_of(s.share.load(base::memory_order_relaxed), s.executor->home().options.workers);
 }
 inline void count_dropped(strand& s) noexcept { s.executor->count(counter::dropped); }
 

@@ -18,7 +18,9 @@
 namespace weft::inline WEFT_ABI::sched {
 
 class engine;
+class outside_thief;
 class steal_entry;
+class worker_share;
 
 /// Who may touch it when:
 ///  1. `running` is written by the worker; thieves read it, then check strand::status under strand::mutex.
@@ -99,6 +101,8 @@ class worker {
   void await_signal(strand& s, signal& g, context_slot& meanwhile) noexcept;
 
  private:
+  friend class outside_thief;
+
   /// What has to be done on the next stack, once the one before is left.
   struct switch_action {
     context_slot* retired = nullptr;  ///< a stack nobody needs now
@@ -115,7 +119,9 @@ class worker {
   void begin(strand& s) noexcept;
   strand* end(strand& s) noexcept;
   strand* end_stolen(strand& s) noexcept;
-  strand* set_and_adopt(signal* g) noexcept;
+  strand* set(signal* g) noexcept;
+  strand* go_on_with(strand* next, worker_share* share) noexcept;
+  void give_back(worker_share& share) noexcept;
   bool put_aside(strand& s, const wait_reason& what) noexcept;
   strand* end_graph_task(strand& s) noexcept;
   strand* take_from_graphs(strand& s, bool running) noexcept;
@@ -126,6 +132,7 @@ class worker {
 
   strand* find_work();
   strand* take_kept() noexcept;
+  strand* unless_urgent(strand& kept) noexcept;
   strand* take_kept_of_others() noexcept;
   strand* look_around();
   strand* sleep();
@@ -163,6 +170,7 @@ class worker {
     base::clock::time_point since{};
   } seen_;                            ///< a strand kept by another worker
   std::uint32_t kept_by_others_ = 0;  ///< how many there were at the last look, in all
+  thief_filter may_take_ = nullptr;   ///< set where it is no thread, but the hand of a thief outside
   pending_rights rights_;
   std::uint64_t random_;
   unsigned steal_backoff_ = 0;  ///< how many tasks in a row were too short to be stolen

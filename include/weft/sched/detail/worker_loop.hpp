@@ -126,7 +126,8 @@ inline void worker::execute(strand& s) {
 
 /// Makes a strand from the pool ready to execute the closure in `root.current`.
 inline void worker::begin(strand& s) noexcept {
-  s.wanted_surplus = home_->wanted_surplus;
+  const worker_share* const share = s.share.load(base::memory_order_relaxed);  // constant while it is in use
+  s.wanted_surplus = workers_of(share, home_->takers()) > 1 ? home_->wanted_surplus : 0;
   s.cap = home_->options.cap;
   s.live = 0;
   ++s.drains;  // whatever somebody remembers of its frames is over
@@ -144,6 +145,7 @@ inline void worker::begin(strand& s) noexcept {
 
 /// Ends a strand whose frames are drained. *Returns*: the strand to be continued next, if any.
 inline strand* worker::end(strand& s) noexcept {
+  worker_share* const share = s.share.load(base::memory_order_relaxed);  // constant while it is in use
   release_objects(s, s.root.objects);
   counters_.add(counter::deferred, std::exchange(s.deferred, 0));
   strand* woken = nullptr;
@@ -160,16 +162,26 @@ inline strand* worker::end(strand& s) noexcept {
   if (s.victim == nullptr) s.closures.release_to(arena_mark{});
   if (s.last_memory != nullptr) [[unlikely]]
     home_->last_memory.put(*std::exchange(s.last_memory, nullptr));
-  if (woken != nullptr) adopt(*woken);
   strand* const continued = s.source_graph != nullptr ? woken
                             : s.victim != nullptr     ? end_stolen(s)
-                                                      : set_and_adopt(s.at_end(s));
+                                                      : set(s.at_end(s));
   s.source_graph = nullptr;
   home_->put_strand(s);
-  return continued;
+  return go_on_with(continued, share);
 }
 
-/// Marks the stolen closure in its own strand. *Returns*: that strand, adopted, if it waited for this.
+/// Adopts a strand that is ready, if there is one, behind one of this share. *Returns*: `next`, or null if it
+/// has to wait for a worker that its run may have.
+inline strand* worker::go_on_with(strand* next, worker_share* share) noexcept {
+  if (next == nullptr || next->share.load(base::memory_order_relaxed) != share) [[unlikely]] {
+    if (share != nullptr) give_back(*share);
+    if (next == nullptr || !engine::admit(*next)) return nullptr;
+  }
+  adopt(*next);
+  return next;
+}
+
+/// Marks the stolen closure in its own strand. *Returns*: that strand, if it waited for this.
 inline strand* worker::end_stolen(strand& s) noexcept {
   note_theft(s.batch_start);
   closure& c =
@@ -189,22 +201,18 @@ inline strand* worker::end_stolen(strand& s) noexcept {
                                                             : nullptr;
   if (waiter == nullptr) return nullptr;
   take_from_waiting(*waiter);
-  adopt(*waiter);
   return waiter;
 }
 
-/// Sets a signal, if there is one. *Returns*: the strand that waited for it, adopted, if it is of this
-/// engine.
-inline strand* worker::set_and_adopt(signal* g) noexcept {
+/// Sets a signal, if there is one. *Returns*: the strand that waited for it, if it is of this engine.
+inline strand* worker::set(signal* g) noexcept {
   if (g == nullptr) return nullptr;
   if (g->home != home_) {
     raise_signal(*g);
     return nullptr;
   }
   strand* const waiter = g->set();
-  if (waiter == nullptr) return nullptr;
-  take_from_waiting(*waiter);
-  adopt(*waiter);
+  if (waiter != nullptr) take_from_waiting(*waiter);
   return waiter;
 }
 
@@ -212,14 +220,16 @@ inline strand* worker::set_and_adopt(signal* g) noexcept {
 inline strand* worker::find_work() {
   engine& e = *home_;
   strand* found = take_kept();
-  if (found != nullptr && ++kept_in_a_row_ > granularity::most_kept) {
+  if (found != nullptr && e.submitted.has_above(found->priority)) {
+    e.enqueue(*std::exchange(found, nullptr));
+  } else if (found != nullptr && ++kept_in_a_row_ > granularity::most_kept) {
     kept_in_a_row_ = 0;
     const auto due = e.timers.earliest();
     // Those who came before have their turn.
     if (!e.submitted.empty() || (due != timer_queue::never && due <= base::clock::now())) {
-      e.submit(*std::exchange(found, nullptr));
+      e.enqueue(*std::exchange(found, nullptr));
     } else if (strand* const other = steal()) {
-      e.submit(*found);
+      e.enqueue(*found);
       return other;
     }
   }

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tasks that the processes of an MPI job execute together.
+#pragma once
+
+#include <weft/cluster/processes.hpp>

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: BSL-1.0
+// How values become bytes, and bytes values again, in another process that runs the same program.
+#pragma once
+
+#include <weft/base/error.hpp>
+#include <weft/cluster/detail/members.hpp>
+
+#include <array>
+#include <chrono>
+#include <complex>
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <ranges>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace weft::inline WEFT_ABI::remote {
+
+class writer;
+class reader;
+
+/// Whether the bytes of a T are its value, and mean the same in another process. True for numbers,
+/// enumerations, std::complex, durations and points in time. To be specialised for classes that are trivially
+/// copyable and hold no address.
+template <class T>
+inline constexpr bool travels_as_bytes = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+template <class T>
+inline constexpr bool travels_as_bytes<std::complex<T>> = std::is_arithmetic_v<T>;
+template <class R, class P>
+inline constexpr bool travels_as_bytes<std::chrono::duration<R, P>> = std::is_arithmetic_v<R>;
+template <class C, class D>
+inline constexpr bool travels_as_bytes<std::chrono::time_point<C, D>> = travels_as_bytes<D>;
+
+template <class T, class Archive>
+concept serializes_itself = requires(T& value, Archive& a) { value.serialize(a); };
+template <class T, class Archive>
+concept serialized_by_function = requires(T& value, Archive& a) { serialize(a, value); };
+
+/// Containers of the standard library, and those like them, that can be filled again.
+template <class T>
+concept refillable = std::ranges::sized_range<T> && requires(T& c, typename T::value_type v) {
+  c.clear();
+  c.insert(c.end(), std::move(v));
+};
+/// As an element is made outside its container: that of a map, without const.
+template <class T>
+struct loose {
+  using type = T;
+};
+template <class K, class V>
+struct loose<std::pair<const K, V>> {
+  using type = std::pair<K, V>;
+};
+
+/// `Around`: the types inside which the T was found, which may contain themselves.
+template <class T, class... Around>
+constexpr bool find_way() noexcept;
+template <class T, class... Around>
+inline constexpr bool has_way = find_way<T, Around...>();
+
+/// Asks that of all members of an aggregate.
+template <class... Around>
+struct members_have_way {
+  template <class... M>
+  std::bool_constant<(has_way<M, Around...> && ...)> operator()(M&...) const {
+    return {};
+  }
+};
+
+template <class T>
+struct parts {
+  static constexpr bool known = false;
+};
+template <class... T>
+struct parts<std::tuple<T...>> {
+  static constexpr bool known = true;
+  template <class... Around>
+  static constexpr bool travel = (has_way<T, Around...> && ...);
+};
+template <class T, class U>
+struct parts<std::pair<T, U>> : parts<std::tuple<T, U>> {};
+template <class T, std::size_t N>
+struct parts<std::array<T, N>> : parts<std::tuple<T>> {};
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+template <class T>
+struct alternatives {
+  static constexpr bool known = false;
+};
+template <class... T>
+struct alternatives<std::variant<T...>> : parts<std::tuple<T...>> {};
+
+template <class T, class... Around>
+constexpr bool members_travel() noexcept {
+  if constexpr (members<T> != 0)
+    return decltype(with_members(std::declval<T&>(), members_have_way<T, Around...>()))::value;
+  else
+    return false;
+}
+
+template <class T, class... Around>
+constexpr bool find_way() noexcept {
+  if constexpr (!std::is_object_v<T> || std::is_pointer_v<T> || std::is_member_pointer_v<T> ||
+                std::is_const_v<T> || std::is_volatile_v<T>)
+    return false;
+  else if constexpr (travels_as_bytes<T>)
+    return std::is_trivially_copyable_v<T>;
+  else if constexpr ((std::is_same_v<T, Around> || ...) || serializes_itself<T, writer> ||
+                     serialized_by_function<T, writer>)
+    return true;
+  else if constexpr (parts<T>::known)
+    return parts<T>::template travel<T, Around...>;
+  else if constexpr (is_optional<T>)
+    return has_way<typename T::value_type, T, Around...>;
+  else if constexpr (alternatives<T>::known)
+    return alternatives<T>::template travel<T, Around...>;
+  else if constexpr (refillable<T>)
+    return has_way<typename loose<typename T::value_type>::type, T, Around...>;
+  else if constexpr (std::is_empty_v<T>)
+    return std::is_aggregate_v<T> || std::is_same_v<T, std::monostate>;
+  else
+    return members_travel<T, Around...>();
+}
+
+template <class T>
+constexpr bool find_dense() noexcept;
+
+/// Asks that of all members of an aggregate: how large they are together; 0 if one is not.
+struct size_if_dense {
+  template <class... M>
+  std::integral_constant<std::size_t, (find_dense<M>() && ...) ? (sizeof(M) + ... + 0) : 0> operator()(
+      M&...) const {
+    return {};
+  }
+};
+
+/// Whether a T that travels is nothing but bytes that travel, without gaps or values that must be checked.
+template <class T>
+constexpr bool find_dense() noexcept {
+  if constexpr (travels_as_bytes<T>)
+    return !std::is_same_v<T, bool>;
+  else if constexpr (members<T> != 0 && std::is_trivially_copyable_v<T> && !std::is_empty_v<T> &&
+                     !serializes_itself<T, writer> && !serialized_by_function<T, writer>)
+    return decltype(with_members(std::declval<T&>(), size_if_dense()))::value == sizeof(T);
+  else
+    return false;
+}
+template <class T>
+inline constexpr bool dense = find_dense<T>();
+
+/// Containers whose elements are one block of bytes.
+template <class T>
+concept block = refillable<T> && std::ranges::contiguous_range<T> && dense<typename T::value_type> &&
+                requires(T& c) { c.resize(std::size_t{}); };
+
+/// Types whose values can go to another process: what `travels_as_bytes` allows; standard containers,
+/// std::pair, std::tuple, std::array, std::optional and std::variant of such; aggregates of at most 16
+/// members of such types (no array among them, but a std::array); and classes with a member `template <class
+/// A> void serialize(A& archive)` or such a function `serialize(A& archive, T& value)`, as for cereal, which
+/// calls `archive(x, y, ...)` with all parts. Never pointers, references, views. All are default
+/// constructible.
+template <class T>
+inline constexpr bool travels = [] {
+  if constexpr (std::default_initializable<T> && std::movable<T>)
+    return has_way<T>;
+  else
+    return false;
+}();
+
+/// Collects the bytes of values. *Cost*: a copy of each. *Thread safety*: as a vector.
+class writer {
+ public:
+  /// Appends values. *Throws*: std::bad_alloc, and what `serialize` throws.
+  template <class... T>
+  void operator()(const T&... values) {
+    (put_(values), ...);
+  }
+  /// Appends bytes as they are.
+  void put(const void* from, std::size_t size) {
+    const auto* const b = static_cast<const std::byte*>(from);
+    bytes_.insert(bytes_.end(), b, b + size);
+  }
+  /// All that was collected; may be moved away.
+  std::vector<std::byte>& bytes() noexcept { return bytes_; }
+
+ private:
+  template <class T>
+  void put_(const T& v) {
+    static_assert(has_way<T>,
+                  "weft: values of this type cannot go to another process; give it a member 'template <class "
+                  "A> void serialize(A&)'");
+    if constexpr (travels_as_bytes<T> || dense<T>) {
+      put(&v, sizeof v);
+    } else if constexpr (serializes_itself<T, writer>) {
+      const_cast<T&>(v).serialize(*this);
+    } else if constexpr (serialized_by_function<T, writer>) {
+      serialize(*this, const_cast<T&>(v));
+    } else if constexpr (std::is_empty_v<T>) {
+      put_(std::uint8_t{});  // so that no container is longer than its bytes
+    } else if constexpr (parts<T>::known) {
+      std::apply([this](const auto&... p) { (this->put_(p), ...); }, v);
+    } else if constexpr (is_optional<T>) {
+      put_(v.has_value());
+      if (v) put_(*v);
+    } else if constexpr (alternatives<T>::known) {
+      if (v.valueless_by_exception())
+        throw error("weft: a variant without a value cannot go to another process");
+      put_(static_cast<std::uint32_t>(v.index()));
+      std::visit([this](const auto& a) { this->put_(a); }, v);
+    } else if constexpr (block<T>) {
+      put_(static_cast<std::uint64_t>(v.size()));
+      put(v.data(), v.size() * sizeof(typename T::value_type));
+    } else if constexpr (refillable<T>) {
+      put_(static_cast<std::uint64_t>(v.size()));
+      for (const auto& e : v) {
+        if constexpr (std::is_same_v<typename T::value_type, typename loose<typename T::value_type>::type>)
+          put_(static_cast<const typename T::value_type&>(e));
+        else
+          put_(e.first), put_(e.second);
+      }
+    } else if constexpr (members<T> != 0) {
+      with_members(v, [this](const auto&... m) { (this->put_(m), ...); });
+    }
+  }
+
+  std::vector<std::byte> bytes_;
+};
+
+/// Makes values of the bytes that a writer has collected. Bytes that do not fit are found where they would
+/// lead behind the end, or name what does not exist. *Thread safety*: as an iterator.
+class reader {
+ public:
+  /// *Requires*: the bytes outlive this.
+  explicit reader(std::span<const std::byte> from) noexcept : at_(from.data()), left_(from.size()) {}
+
+  /// Reads values, in the order in which they were appended. *Throws*: weft::error for a damaged message;
+  /// std::bad_alloc, and what `serialize` throws.
+  template <class... T>
+  void operator()(T&... values) {
+    (get_(values), ...);
+  }
+  /// Reads bytes as they are. *Throws*: weft::error if there are not as many.
+  void take(void* to, std::size_t size) {
+    if (size > left_) refuse();
+    if (size != 0) std::memcpy(to, at_, size);
+    at_ += size;
+    left_ -= size;
+  }
+  /// The next value.
+  template <class T>
+  T get() {
+    T value{};
+    get_(value);
+    return value;
+  }
+  /// How many bytes are left.
+  std::size_t left() const noexcept { return left_; }
+  /// Throws the error of a damaged message.
+  [[noreturn]] static void refuse() {
+    throw error("weft: a message from another process is damaged, or its types do not read what they write");
+  }
+
+ private:
+  std::size_t count_(std::size_t size_of_one) {
+    std::uint64_t n = 0;
+    get_(n);
+    // So that a damaged number does not lead to an allocation beyond all measure.
+    if (n > left_ / size_of_one) refuse();
+    return static_cast<std::size_t>(n);
+  }
+  template <class T, std::size_t I = 0>
+  void get_alternative_(T& v, std::size_t index) {
+    if constexpr (I == std::variant_size_v<T>)
+      refuse();
+    else if (I == index)
+      get_(v.template emplace<I>());
+    else
+      get_alternative_<T, I + 1>(v, index);
+  }
+  template <class T>
+  void get_(T& v) {
+    if constexpr (std::is_same_v<T, bool>) {
+      std::uint8_t b = 0;
+      get_(b);
+      if (b > 1) refuse();
+      v = b != 0;
+    } else if constexpr (travels_as_bytes<T> || dense<T>) {
+      take(&v, sizeof v);
+    } else if constexpr (serializes_itself<T, writer>) {
+      v.serialize(*this);
+    } else if constexpr (serialized_by_function<T, writer>) {
+      serialize(*this, v);
+    } else if constexpr (std::is_empty_v<T>) {
+      get<std::uint8_t>();
+    } else if constexpr (parts<T>::known) {
+      std::apply([this](auto&... p) { (this->get_(p), ...); }, v);
+    } else if constexpr (is_optional<T>) {
+      bool some = false;
+      get_(some);
+      v.reset();
+      if (some) get_(v.emplace());
+    } else if constexpr (alternatives<T>::known) {
+      std::uint32_t index = 0;
+      get_(index);
+      get_alternative_(v, index);
+    } else if constexpr (block<T>) {
+      const std::size_t n = count_(sizeof(typename T::value_type));
+      v.resize(n);
+      take(v.data(), n * sizeof(typename T::value_type));
+    } else if constexpr (refillable<T>) {
+      using element = typename loose<typename T::value_type>::type;
+      v.clear();
+      for (std::size_t n = count_(1); n != 0; --n) v.insert(v.end(), get<element>());
+    } else if constexpr (members<T> != 0) {
+      with_members(v, [this](auto&... m) { (this->get_(m), ...); });
+    }
+  }
+
+  const std::byte* at_;
+  std::size_t left_;
+};
+
+}  // namespace weft::inline WEFT_ABI::remote

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a process of a cluster does during a run: asks others for tasks when it has none, gives them some of
+// its own.
+#pragma once
+
+#include <weft/cluster/detail/code_address.hpp>
+#include <weft/cluster/detail/message.hpp>
+#include <weft/cluster/detail/travel.hpp>
+#include <weft/cluster/exceptions.hpp>
+#include <weft/cluster/options.hpp>
+#include <weft/sched/definitions.hpp>
+#include <weft/sched/outside_thief.hpp>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace weft::inline WEFT_ABI::remote {
+
+/// The protocol of one process. A process without work asks others in turn, chosen at random. Whoever is
+/// asked takes a ready task out of its runtime, as any thief does, and sends it with what it reads; until the
+/// answer comes that task counts as executed. The run is over when its root has ended, which waits for all of
+/// that.
+///
+/// Who may touch it when: `finished_` and `guests_` by anybody (workers report the end of guests); all else
+/// by the thread that calls lead() or follow().
+class exchange {
+ public:
+  exchange(transport& by, sched::engine& of, const cluster_options& options)
+      : by_(by),
+        options_(options),
+        thief_(of, &may_take_),
+        random_(static_cast<std::uint64_t>(by.rank()) * 0x9E3779B97F4A7C15ull + 1) {}
+  exchange(const exchange&) = delete;
+  exchange& operator=(const exchange&) = delete;
+  ~exchange() { wait_for_guests_(); }
+
+  /// Process 0: serves the others until `root_ended`, then tells them the outcome, and returns when nothing
+  /// is under way any more. Whoever sets the flag calls transport::wake(). *Throws*: weft::error; the root
+  /// has ended then, too.
+  void lead(const base::atomic<bool>& root_ended, const std::function<void(writer&)>& pack_outcome) {
+    guarded_(
+        [&] {
+          begin_();
+          // Acquire pairs with the store of whoever runs the root.
+          while (!root_ended.load(base::memory_order_acquire)) step_(true);
+          outgoing outcome(kind::finish, run_);
+          pack_outcome(outcome.body());
+          const bytes sealed = outcome.seal();
+          for (int to = 1; to < by_.size(); ++to) send_(to, sealed);
+          while (asked_ || finished_processes_ != by_.size() - 1) step_(false);
+          for (int to = 1; to < by_.size(); ++to) send_(to, outgoing(kind::leave, run_).seal());
+        },
+        [&] { return root_ended.load(base::memory_order_acquire); });
+  }
+  /// The other processes: serve until process 0 tells the outcome. *Returns*: that. *Throws*: weft::error.
+  bytes follow() {
+    guarded_(
+        [&] {
+          begin_();
+          while (!over_) step_(true);
+          while (asked_) step_(false);
+          send_(0, outgoing(kind::finished, run_).seal());
+          while (!may_leave_) step_(false);
+        },
+        [] { return true; });
+    return std::move(outcome_);
+  }
+
+  /// *Thread safety*: the thread that serves, or between runs.
+  const cluster_counters& counters() const noexcept { return counters_; }
+
+ private:
+  using clock = base::clock;
+  using microseconds = std::chrono::microseconds;
+
+  /// A task of this process that is executed in another one.
+  struct away {
+    sched::strand* place;
+    const sched::travel* how;
+  };
+  /// The end of a guest, on its way to the thread that sends.
+  struct report {
+    int to;
+    bytes message;
+    clock::duration took;
+  };
+  /// A guest, and to whom its end is to be told.
+  struct host {
+    exchange* at;
+    std::unique_ptr<guest> task;
+    int home;
+    std::uint64_t id;
+    clock::time_point begun;
+  };
+
+  static bool may_take_(const sched::closure& c) noexcept {
+    if (c.what->travels == nullptr || *c.what->travels == nullptr) return false;
+    const sched::travel* const how = (*c.what->travels)();
+    return how != nullptr && how->may_go(c);
+  }
+
+  void begin_() {
+    ++run_;
+    asked_ = over_ = may_leave_ = false;
+    finished_processes_ = 0;
+    misses_ = 0;
+    next_request_ = last_event_ = clock::now();
+    for (auto& [from, message] : std::exchange(early_, {})) receive_(std::move(message), from);
+  }
+
+  /// An error here concerns all processes: they cannot go on without this one.
+  template <class Go, class Ended>
+  void guarded_(Go go, Ended root_ended) {
+    try {
+      go();
+    } catch (const std::exception& e) {
+      const std::string why = e.what();
+      by_.fail(why);
+      for (auto& [id, a] : away_) {
+        a.how->lose(thief_.task_of(*a.place));
+        thief_.end(*a.place, std::make_exception_ptr(error(why)));
+      }
+      away_.clear();
+      while (!root_ended()) by_.wait(microseconds(1000));
+      wait_for_guests_();
+      throw error(why);
+    }
+  }
+  void wait_for_guests_() noexcept {
+    // Acquire pairs with the last touch of end_guest_.
+    for (base::backoff wait; guests_.load(base::memory_order_acquire) != 0;) wait.wait();
+  }
+
+  /// Does what there is to do, or waits a moment.
+  void step_(bool working) {
+    bool some = false;
+    bytes message;
+    for (int from = by_.receive(message); from >= 0; from = by_.receive(message)) {
+      receive_(std::move(message), from);
+      some = true;
+    }
+    some |= send_reports_();
+    const auto now = clock::now();
+    const bool hungry = working && by_.size() > 1 && thief_.workers_idle();
+    if (hungry && !asked_ && now >= next_request_) {
+      ask_();
+      some = true;
+    }
+    if (some)
+      last_event_ = now;
+    else
+      pause_(now, hungry);
+  }
+
+  /// Waits for the next message: with little delay at first, and as long as this process has nothing else to
+  /// do.
+  void pause_(clock::time_point now, bool hungry) {
+    const auto quiet = now - last_event_;
+    if (quiet < (hungry ? microseconds(200) : microseconds(20))) return base::yield();
+    by_.wait(std::min<std::chrono::nanoseconds>(quiet / 4, microseconds(hungry ? 100 : 200)));
+  }
+
+  void receive_(bytes message, int from) {
+    incoming m(message, from);
+    if (m.kind() == kind::request) return answer_(m);
+    if (m.run() == run_) return handle_(m);
+    // Process 0 may have begun the next run already.
+    if (m.run() != run_ + 1) throw error("weft: processes of a cluster call run() differently often");
+    early_.emplace_back(from, std::move(message));
+  }
+  void handle_(incoming& m) {
+    switch (m.kind()) {
+      case kind::tasks:
+        return take_in_(m);
+      case kind::ended:
+        return take_back_(m);
+      case kind::finish: {
+        over_ = true;
+        const std::size_t size = m.body().left();
+        outcome_.resize(size);
+        return m.body().take(outcome_.data(), size);
+      }
+      case kind::finished:
+        ++finished_processes_;
+        return;
+      case kind::leave:
+        may_leave_ = true;
+        return;
+      case kind::request:
+        return;
+    }
+  }
+
+  /// Asks another process, the next one after a random one first.
+  void ask_() {
+    const int others = by_.size() - 1;
+    if (victim_ < 0 || misses_ != 0)
+      victim_ = static_cast<int>(next_random_() % static_cast<unsigned>(others));
+    const int to = victim_ < by_.rank() ? victim_ : victim_ + 1;
+    outgoing m(kind::request, run_);
+    asked_ = true;
+    ++counters_.requests;
+    send_(to, m.seal());
+  }
+
+  /// Gives as much as is ready, of what travels: one task, since the oldest is the largest.
+  void answer_(incoming& m) {
+    outgoing answer(kind::tasks, m.run());
+    if (m.run() == run_ && !over_)
+      for (int tries = 0; tries < 4; ++tries)
+        if (sched::strand* const s = thief_.steal(); s == nullptr || send_task_(answer.body(), *s)) break;
+    send_(m.from(), answer.seal());
+  }
+  /// *Returns*: false if it does not travel after all.
+  bool send_task_(writer& w, sched::strand& s) {
+    sched::closure& c = sched::outside_thief::task_of(s);
+    const std::size_t before = w.bytes().size();
+    try {
+      const code_address type = loaded_code::at_start().find(reinterpret_cast<const void*>(*c.what->travels));
+      const sched::travel* const how = (*c.what->travels)();
+      w(++last_id_, type.module, type.offset);
+      how->pack(c, w);
+      away_.emplace(last_id_, away{&s, how});
+    } catch (const std::exception&) {  // then it is executed here
+      w.bytes().resize(before);
+      ++counters_.closures_kept;
+      thief_.give_back(s);
+      return false;
+    }
+    ++counters_.closures_sent;
+    return true;
+  }
+
+  /// An answer has come.
+  void take_in_(incoming& m) {
+    asked_ = false;
+    if (m.body().left() == 0) {
+      ++counters_.requests_in_vain;
+      ++misses_;
+      // All others are asked once without a pause.
+      const int rounds = misses_ / std::max(by_.size() - 1, 1);
+      const microseconds pause(rounds == 0 ? 0 : 5 << std::min(rounds, 12));
+      next_request_ = clock::now() + std::min(pause, options_.longest_pause);
+      return;
+    }
+    misses_ = 0;
+    auto h = std::make_unique<host>();
+    h->at = this;
+    h->home = m.from();
+    h->begun = clock::now();
+    code_address type;
+    m.body()(h->id, type.module, type.offset);
+    const auto travels =
+        reinterpret_cast<sched::travel_function>(const_cast<void*>(loaded_code::at_start().at(type)));
+    ++counters_.closures_received;
+    h->task = travels()->unpack(m.body());
+    h->task->of = h.get();
+    h->task->ended = &end_guest_;
+    guests_.fetch_add(1, base::memory_order_relaxed);  // by the thread that waits for zero
+    try {
+      thief_.execute(*h->task, guest_run_);
+    } catch (...) {
+      guests_.fetch_sub(1, base::memory_order_relaxed);
+      throw;
+    }
+    static_cast<void>(h.release());  // end_guest_ takes it over
+  }
+  /// A guest has ended; called by a worker.
+  static void end_guest_(sched::outside_task& ended, std::exception_ptr thrown) noexcept {
+    const std::exception_ptr failure = std::move(thrown);
+    std::unique_ptr<host> h(static_cast<host*>(static_cast<guest&>(ended).of));
+    exchange& self = *h->at;
+    report r{h->home, {}, clock::now() - h->begun};
+    try {
+      try {
+        r.message = pack_end_(*h, self.run_, failure, true);
+      } catch (...) {  // what it has written cannot be packed
+        r.message = pack_end_(*h, self.run_, std::current_exception(), false);
+      }
+      h.reset();
+      const std::lock_guard hold(self.reports_mutex_);
+      self.reports_.push_back(std::move(r));
+    } catch (...) {
+      base::fail("no memory left to tell another process how its task has ended");
+    }
+    self.by_.wake();
+    self.guests_.fetch_sub(1, base::memory_order_release);  // the last touch: see wait_for_guests_
+  }
+  static bytes pack_end_(const host& h, std::uint32_t run, const std::exception_ptr& thrown, bool results) {
+    outgoing m(kind::ended, run);
+    m.body()(h.id, thrown == nullptr, results);
+    if (thrown) detail::pack_exception(m.body(), thrown);
+    if (results) h.task->pack_results(m.body(), thrown == nullptr);
+    return m.seal();
+  }
+  bool send_reports_() {
+    {
+      const std::lock_guard hold(reports_mutex_);
+      if (reports_.empty()) return false;
+      sending_.swap(reports_);
+    }
+    for (report& r : sending_) {
+      // Where tasks are shorter than their way, this process does not ask for more of them at once.
+      short_ones_ = r.took < microseconds(50) ? std::min(short_ones_ + 1, 6) : 0;
+      if (short_ones_ != 0)
+        next_request_ = clock::now() + std::min(microseconds(10 << short_ones_), options_.longest_pause);
+      send_(r.to, std::move(r.message));
+    }
+    sending_.clear();
+    return true;
+  }
+
+  /// A task of this process has ended in another one.
+  void take_back_(incoming& m) {
+    std::uint64_t id = 0;
+    bool well = false, results = false;
+    m.body()(id, well, results);
+    const auto found = away_.find(id);
+    if (found == away_.end()) throw error("weft: a process of the cluster has ended a task twice");
+    const away a = found->second;
+    away_.erase(found);
+    sched::closure& c = sched::outside_thief::task_of(*a.place);
+    std::exception_ptr thrown;
+    try {
+      if (!well) thrown = detail::unpack_exception(m.body());
+      if (results)
+        a.how->take_back(c, m.body(), well);
+      else
+        a.how->lose(c);
+    } catch (...) {
+      thrown = std::current_exception();
+      a.how->lose(c);
+    }
+    thief_.end(*a.place, std::move(thrown));
+  }
+
+  void send_(int to, bytes message) {
+    ++counters_.messages;
+    counters_.bytes += message.size();
+    by_.send(to, std::move(message));
+  }
+  std::uint64_t next_random_() noexcept {
+    random_ ^= random_ << 13;
+    random_ ^= random_ >> 7;
+    return random_ ^= random_ << 17;
+  }
+
+  transport& by_;
+  const cluster_options options_;
+  sched::outside_thief thief_;
+  sched::run_state guest_run_;
+  cluster_counters counters_;
+  std::uint64_t random_;
+  std::uint32_t run_ = 0;
+  std::uint64_t last_id_ = 0;
+  std::unordered_map<std::uint64_t, away> away_;
+  bool asked_ = false, over_ = false, may_leave_ = false;
+  int finished_processes_ = 0;
+  bytes outcome_;
+  std::vector<std::pair<int, bytes>> early_;  // messages of the next run
+  int victim_ = -1;                           // whom it has asked, not counting itself
+  int misses_ = 0;                            // answers without a task in a row
+  int short_ones_ = 0;                        // guests in a row that took less time than their way
+  clock::time_point next_request_{}, last_event_{};
+  std::mutex reports_mutex_;
+  std::vector<report> reports_, sending_;
+  base::atomic<unsigned> guests_{0};
+};
+
+}  // namespace weft::inline WEFT_ABI::remote

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSL-1.0
+// One process of a cluster: a runtime, and its part in each run.
+#pragma once
+
+#include <weft/cluster/detail/exchange.hpp>
+#include <weft/cluster/detail/task_travel.hpp>
+#include <weft/flow/runtime.hpp>
+
+#include <exception>
+#include <functional>
+#include <optional>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+namespace weft::inline WEFT_ABI::remote {
+
+/// How a run has ended: with a value, or with an exception.
+template <class R>
+class outcome {
+ public:
+  template <class Run>
+  void capture(Run run) noexcept {
+    try {
+      if constexpr (std::is_void_v<R>)
+        run();
+      else
+        value_.emplace(run());
+    } catch (...) {
+      thrown_ = std::current_exception();
+    }
+  }
+  void pack(writer& w) const {
+    w(thrown_ == nullptr);
+    if (thrown_)
+      detail::pack_exception(w, thrown_);
+    else if constexpr (!std::is_void_v<R>)
+      w(*value_);
+  }
+  void unpack(reader& r) {
+    if (!r.get<bool>())
+      thrown_ = detail::unpack_exception(r);
+    else if constexpr (!std::is_void_v<R>)
+      value_.emplace(r.get<R>());
+  }
+  R get() {
+    if (thrown_) std::rethrow_exception(thrown_);
+    if constexpr (!std::is_void_v<R>) return *std::move(value_);
+  }
+
+ private:
+  std::optional<std::conditional_t<std::is_void_v<R>, char, R>> value_;
+  std::exception_ptr thrown_;
+};
+
+/// *Thread safety*: one thread; counters() of the runtime from any.
+class member {
+ public:
+  /// `options.runtime.workers` is the number of workers. *Throws*: as weft::runtime.
+  member(transport& by, const cluster_options& options) : by_(by), runtime_(options.runtime) {
+    if (by.size() > 1) exchange_.emplace(by, flow::runtime_key::engine(runtime_), options);
+  }
+
+  /// What all processes call with the same `f`, which process 0 runs. *Throws*: what `f` throws, weft::error.
+  template <class F, class... A>
+  auto run(F&& f, A&&... arguments) {
+    using R = decltype(runtime_.run(std::forward<F>(f), std::forward<A>(arguments)...));
+    static_assert(
+        std::is_void_v<R> || travels<std::conditional_t<std::is_void_v<R>, char, R>>,
+        "weft: cluster::run returns the same in all processes, so the type of the result must be one that "
+        "can be sent: a number, a container or an aggregate of such, or a type with serialize");
+    outcome<R> end;
+    if (!exchange_) {
+      end.capture([&] { return runtime_.run(std::forward<F>(f), std::forward<A>(arguments)...); });
+    } else if (by_.rank() == 0) {
+      base::atomic<bool> ended{false};
+      std::thread root([&] {
+        end.capture([&] { return runtime_.run(std::forward<F>(f), std::forward<A>(arguments)...); });
+        ended.store(true, base::memory_order_release);  // pairs with lead
+        by_.wake();
+      });
+      std::exception_ptr broken;
+      try {
+        exchange_->lead(ended, [&end](writer& w) { end.pack(w); });
+      } catch (...) {
+        broken = std::current_exception();
+      }
+      root.join();
+      if (broken) std::rethrow_exception(broken);
+    } else {
+      const bytes told = exchange_->follow();
+      reader r{std::span<const std::byte>(told)};
+      end.unpack(r);
+    }
+    return end.get();
+  }
+
+  weft::runtime& runtime() noexcept { return runtime_; }
+  cluster_counters counters() const noexcept {
+    return exchange_ ? exchange_->counters() : cluster_counters{};
+  }
+
+ private:
+  transport& by_;
+  weft::runtime runtime_;
+  std::optional<exchange> exchange_;  // ends before the runtime that it steals from
+};
+
+}  // namespace weft::inline WEFT_ABI::remote

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a cluster is like, and what a process of it has done.
+#pragma once
+
+#include <weft/options.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::inline WEFT_ABI {
+
+/// Options of a cluster; the same in all its processes. An aggregate for designated initialisers.
+struct cluster_options {
+  /// Of the runtime of each process. `workers` 0: the processors that the process may use, shared evenly
+  /// among the processes of its machine, at least one.
+  runtime_options runtime;
+  std::size_t most_bytes = std::size_t{1}
+                           << 20;  ///< after so many bytes no more tasks are added to a message
+  std::chrono::microseconds longest_pause{
+      1000};  ///< between two requests of a process that nobody has work for
+};
+
+/// What one process has exchanged with others in all runs so far.
+struct cluster_counters {
+  std::uint64_t requests = 0;           ///< for tasks, sent
+  std::uint64_t requests_in_vain = 0;   ///< answered by no task
+  std::uint64_t closures_sent = 0;      ///< tasks that went to other processes
+  std::uint64_t closures_received = 0;  ///< tasks of other processes executed here
+  std::uint64_t closures_kept = 0;      ///< tasks that could not be packed, and were executed here after all
+  std::uint64_t messages = 0;           ///< sent, all kinds
+  std::uint64_t bytes = 0;              ///< of these
+};
+
+}  // namespace weft::inline WEFT_ABI

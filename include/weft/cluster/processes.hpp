@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSL-1.0
+// A cluster: the processes of an MPI job that execute the tasks of one program together.
+#pragma once
+
+#include <weft/cluster/detail/member.hpp>
+#include <weft/cluster/detail/mpi_transport.hpp>
+#include <weft/mpi/environment.hpp>
+#include <weft/system/cpu_count.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace weft::inline WEFT_ABI {
+
+/// The processes of an MPI job, each with a runtime. Every process makes one, at the beginning of main(), and
+/// calls run() equally often. *Thread safety*: one thread at a time. *Source*: the distributed work stealing
+/// of KAAPI (Gautier, Besseron, Pigeon, PASCO'07).
+class cluster {
+ public:
+  /// Starts MPI with the arguments of main(), and the workers of this process. *Throws*: mpi::error;
+  /// weft::error if the processes run different programs; as weft::runtime.
+  cluster(int& argc, char**& argv, const cluster_options& options = {})
+      : mpi_(argc, argv), transport_(mpi_.world().handle()), member_(transport_, share_(options)) {}
+  cluster(const cluster&) = delete;
+  cluster& operator=(const cluster&) = delete;
+
+  /// Process 0 runs `f` with the arguments as runtime::run does. The other processes execute what they steal:
+  /// tasks whose callable, arguments and objects can be sent (docs/tutorial/from-one-machine-to-many.md).
+  /// *Returns*: in every process what `f` has returned. *Throws*: in every process what the serial program
+  /// would have thrown first; types that are not registered arrive as weft::remote_error elsewhere. A process
+  /// that fails ends the job. *Suspends*: it blocks the calling thread, which sends and receives meanwhile.
+  /// *Cost*: where there is one process, that of runtime::run.
+  template <class F, class... A>
+  auto run(F&& f, A&&... arguments) {
+    return member_.run(std::forward<F>(f), std::forward<A>(arguments)...);
+  }
+
+  /// The number of this process, from 0.
+  int rank() const noexcept { return transport_.rank(); }
+  /// How many processes there are.
+  int size() const noexcept { return transport_.size(); }
+  /// The runtime of this process.
+  weft::runtime& runtime() noexcept { return member_.runtime(); }
+  /// What this process has exchanged with others. *Requires*: no run is going on.
+  cluster_counters counters() const noexcept { return member_.counters(); }
+
+ private:
+  /// The options of this process, after a look at the others.
+  cluster_options share_(cluster_options options) const {
+    const mpi::communicator& all = transport_.group();
+    const auto programs = all.gather(remote::loaded_code::at_start().identity());
+    for (std::size_t i = 1; i < programs.size(); ++i)
+      if (programs[i] != programs[0])
+        throw error("weft: process " + std::to_string(i) +
+                    " of the cluster runs another program than process 0; start the same file everywhere");
+    if (options.runtime.workers == 0)
+      options.runtime.workers = std::max(1u, base::usable_cpus() / static_cast<unsigned>(all.node().size()));
+    return options;
+  }
+
+  mpi::environment mpi_;
+  remote::mpi_transport transport_;
+  remote::member member_;
+};
+
+}  // namespace weft::inline WEFT_ABI

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSL-1.0
+// What the processes of a cluster send their messages by.
+#pragma once
+
+#include <weft/base/platform.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace weft::inline WEFT_ABI::remote {
+
+/// A message as it travels.
+using bytes = std::vector<std::byte>;
+
+/// Wakes one thread that waits for a while.
+class doorbell {
+ public:
+  /// *Thread safety*: any thread.
+  void ring() noexcept {
+    // Release publishes why it rings; pairs with wait.
+    rung_.store(1, base::memory_order_release);
+    base::futex_wake(rung_, 1);
+  }
+  /// Returns when it rings or has rung, or after this time. *Thread safety*: one thread.
+  void wait(std::chrono::nanoseconds at_most) noexcept {
+    if (rung_.load(base::memory_order_relaxed) == 0)
+      base::futex_wait_until(rung_, 0, base::clock::now() + at_most);
+    rung_.exchange(0, base::memory_order_acquire);  // pairs with ring
+  }
+
+ private:
+  base::atomic<std::uint32_t> rung_{0};
+};
+
+/// One process's end. Messages may overtake each other. *Thread safety*: one thread, but for wake().
+class transport {
+ public:
+  transport() = default;
+  transport(const transport&) = delete;
+  transport& operator=(const transport&) = delete;
+  virtual ~transport() = default;
+
+  /// The number of this process, and how many there are.
+  virtual int rank() const noexcept = 0;
+  virtual int size() const noexcept = 0;
+  /// Sends without waiting for the receiver. *Throws*: weft::error, std::bad_alloc.
+  virtual void send(int to, bytes message) = 0;
+  /// Takes a message that has come. *Returns*: who has sent it; -1 if there is none.
+  /// *Throws*: weft::error; also if another process has called fail().
+  virtual int receive(bytes& message) = 0;
+  /// Returns when something may have come, after wake(), or after this time.
+  virtual void wait(std::chrono::nanoseconds at_most) = 0;
+  virtual void wake() noexcept = 0;
+  /// No process can go on: either ends the job, or makes receive() throw in all of them.
+  virtual void fail(const std::string& why) noexcept = 0;
+};
+
+}  // namespace weft::inline WEFT_ABI::remote

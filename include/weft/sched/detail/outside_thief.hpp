@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSL-1.0
+// How a thief outside the engine gets in: with the hand of a worker that has no thread.
+#pragma once
+
+#include <weft/sched/detail/worker_loop.hpp>
+#include <weft/sched/outside_thief.hpp>
+
+namespace weft::inline WEFT_ABI::sched {
+
+WEFT_FUNCTION outside_thief::outside_thief(engine& from, thief_filter may_take)
+    : engine_(from), hand_(std::make_unique<worker>(from, 0, nullptr)) {
+  hand_->may_take_ = may_take;
+  from.expect_outside_thief();
+}
+
+WEFT_FUNCTION outside_thief::~outside_thief() {
+  if (hand_->spare_ != nullptr) engine_.put_strand(*hand_->spare_);
+}
+
+WEFT_FUNCTION strand* outside_thief::steal() noexcept {
+  strand* const got = hand_->steal();
+  // Nobody executes it here: what it stands for has no frames to look into.
+  hand_->running_.store(nullptr, base::memory_order_relaxed);  // no thief knows this worker
+  if (got == nullptr) hand_->announce_hunger();
+  set_current(context::outside);
+  return got;
+}
+
+WEFT_FUNCTION closure& outside_thief::task_of(const strand& s) noexcept {
+  return *s.root.current.load(base::memory_order_relaxed);  // set by this thread
+}
+
+/// Hands over a strand that this hand has adopted.
+WEFT_FUNCTION void outside_thief::pass_on(strand& s) noexcept {
+  hand_->running_.store(nullptr, base::memory_order_relaxed);  // as in steal
+  s.mutex.lock();
+  s.status.store(strand_status::waiting, base::memory_order_relaxed);  // ordered by the lock
+  s.mutex.unlock();
+  engine_.enqueue(s);  // it is admitted
+}
+
+WEFT_FUNCTION void outside_thief::give_back(strand& s) noexcept { pass_on(s); }
+
+WEFT_FUNCTION void outside_thief::end(strand& s, std::exception_ptr thrown) noexcept {
+  if (thrown) s.thrown = std::move(thrown);
+  if (strand* const next = hand_->end(s)) pass_on(*next);
+  set_current(context::outside);
+  // A worker that has ended a task looks for the next one, so whoever makes others ready need not wake
+  // anybody. This hand does not look.
+  base::fence();  // what became ready before the look at sleepers
+  if (engine_.bell.any_waiting()) engine_.bell.notify_one();
+}
+
+WEFT_FUNCTION bool outside_thief::workers_idle() const noexcept {
+  // Relaxed: a hint.
+  return engine_.searching.load(base::memory_order_relaxed) != 0 || engine_.bell.any_waiting();
+}
+
+WEFT_FUNCTION void outside_thief::execute(outside_task& task, run_state& run) {
+  strand& s = engine_.take_strand();
+  s.victim = nullptr;
+  s.priority = 0;
+  s.at_end = [](strand& of) noexcept -> signal* {
+    auto& ended = *static_cast<outside_task*>(of.end_of);
+    std::exception_ptr thrown;
+    if (of.thrown) thrown = *std::exchange(of.thrown, std::nullopt);
+    ended.ended(ended, std::move(thrown));
+    return nullptr;
+  };
+  s.end_of = &task;
+  s.root.current.store(task.root, base::memory_order_relaxed);  // published by submit
+  engine::join_run(s, run);
+  engine_.submit(s);
+}
+
+}  // namespace weft::inline WEFT_ABI::sched

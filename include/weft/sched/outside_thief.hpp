@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSL-1.0
+// A thief outside the engine: takes ready closures that are executed elsewhere, and brings back how they
+// ended.
+#pragma once
+
+#include <weft/task/run_state.hpp>
+#include <weft/task/strand.hpp>
+
+#include <exception>
+#include <memory>
+
+namespace weft::inline WEFT_ABI::sched {
+
+class engine;
+
+/// A closure that begins a strand of its own, and is told when all below it has ended.
+struct outside_task {
+  closure* root;
+  /// Called once, by a worker, with what has left the closure; null: it has ended well.
+  void (*ended)(outside_task& self, std::exception_ptr thrown) noexcept;
+};
+
+/// The hand of a thief that is no thread of the engine. What it has taken counts as executed until end():
+/// tasks that depend on it wait, and so do sync and run. *Thread safety*: one thread at a time, which
+/// executes no task of any engine.
+class outside_thief {
+ public:
+  /// From now on owners keep something to take. `may_take`: what the thief has use for; it is asked under
+  /// locks. *Requires*: no run is going on; one object for each engine. *Throws*: std::bad_alloc,
+  /// weft::error.
+  outside_thief(engine& from, thief_filter may_take);
+  outside_thief(const outside_thief&) = delete;
+  outside_thief& operator=(const outside_thief&) = delete;
+  ~outside_thief();
+
+  /// Takes one ready closure, the oldest it finds. *Returns*: the strand that stands for it, or null.
+  strand* steal() noexcept;
+  /// The closure that was taken.
+  static closure& task_of(const strand& s) noexcept;
+  /// Lets a worker execute it after all.
+  void give_back(strand& s) noexcept;
+  /// It has ended. *Requires*: its arguments are destroyed, as run and drop of its descriptor do.
+  void end(strand& s, std::exception_ptr thrown) noexcept;
+
+  /// Whether a worker of the engine has nothing to do, as a hint.
+  bool workers_idle() const noexcept;
+  /// Has a closure executed by the engine, as the root of a strand that belongs to `run`.
+  /// *Throws*: std::bad_alloc; then nothing has happened.
+  void execute(outside_task& task, run_state& run);
+
+ private:
+  void pass_on(strand& s) noexcept;
+
+  engine& engine_;
+  std::unique_ptr<worker> hand_;
+};
+
+}  // namespace weft::inline WEFT_ABI::sched

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: BSL-1.0
+// Runs of a cluster whose processes are threads: what goes to others and how it comes back.
+#include "support/catch.hpp"
+
+#include <weft/cluster/threads.hpp>
+#include <weft/weft.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+// The processes are threads, so a task can tell the test that it has run. While a root that has forked tasks
+// waits for that, its one worker runs none of them: others have.
+std::atomic<int> executed{0};
+
+void wait_for_others(int tasks) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (executed.load() < tasks && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+}
+
+std::uint64_t sent(const weft::thread_cluster& c, int from = 0) { return c.counters(from).closures_sent; }
+std::uint64_t sent_by_others(const weft::thread_cluster& c) {
+  std::uint64_t all = 0;
+  for (int i = 1; i < c.size(); ++i) all += sent(c, i);
+  return all;
+}
+
+void sum(weft::read<long> a, weft::read<long> b, weft::write<long> r) { r = *a + *b; }
+void fib(long n, weft::write<long> r) {
+  if (n < 2) {
+    r = n;
+    return;
+  }
+  weft::shared<long> a, b;
+  weft::fork(fib, n - 1, a);
+  weft::fork(fib, n - 2, b);
+  weft::fork(sum, a, b, r);
+}
+
+struct person {
+  std::string name;
+  std::vector<int> marks;
+  std::map<std::string, double> more;
+};
+
+void read_one(weft::read<person> p, weft::write<std::string> out) {
+  out = p->name + ":" + std::to_string(p->marks.at(1)) + ":" + std::to_string(p->more.at("x") == 0.5);
+  ++executed;
+}
+void change_one(weft::update<person> p, std::string more) {
+  p->name += more;
+  ++executed;
+}
+std::string make_text(int i) {
+  ++executed;
+  return "result " + std::to_string(i);
+}
+struct scale {
+  int factor = 1;
+  void operator()(weft::update<int> v) const {
+    *v *= factor;
+    ++executed;
+  }
+};
+void contribute(int i, weft::reduce<std::string, std::plus<>> out) {
+  out += "<" + std::to_string(i);
+  out += ">";
+  ++executed;
+}
+
+struct own_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+struct unknown_error {};
+
+template <class E>
+std::string caught_from(weft::thread_cluster& c, void (*body)(int)) {
+  executed = 0;
+  try {
+    c.run([body] {
+      weft::fork(body, 1);
+      wait_for_others(1);
+      weft::sync();
+    });
+  } catch (const E& e) {
+    return e.what();
+  }
+  return "nothing";
+}
+
+}  // namespace
+
+TEST_CASE("a cluster of any number of processes computes the same", "[cluster]") {
+  for (int processes = 1; processes <= 4; ++processes) {
+    weft::thread_cluster c(processes);
+    std::uint64_t received = 0;
+    for (int round = 0; round < 5000 && (round == 0 || received == 0); ++round) {
+      REQUIRE(c.run([] {
+        weft::shared<long> r;
+        weft::fork(fib, 21L, r);
+        weft::sync();
+        return r.get();
+      }) == 10946);
+      received = 0;
+      for (int i = 1; i < processes; ++i) received += c.counters(i).closures_received;
+      if (processes == 1) break;
+    }
+    if (processes > 1) CHECK(received > 0);
+  }
+}
+
+TEST_CASE("values of all rights go to another process and come back", "[cluster]") {
+  weft::thread_cluster c(2);
+  executed = 0;
+  const std::string got = c.run([] {
+    weft::shared<person> p(person{"Ada", {1, 2, 3}, {{"x", 0.5}}});
+    weft::shared<std::string> line;
+    weft::shared<int> v(7);
+    weft::fork(read_one, p, line);
+    weft::fork(change_one, p, std::string(" Lovelace"));
+    auto made = weft::fork(make_text, 5);
+    weft::fork(scale{6}, v);
+    wait_for_others(4);
+    weft::sync();
+    return line.get() + "|" + p.get().name + "|" + made.get() + "|" + std::to_string(v.get());
+  });
+  CHECK(got == "Ada:2:1|Ada Lovelace|result 5|42");
+  CHECK(executed == 4);
+  CHECK(sent(c) == 4);
+}
+
+TEST_CASE("contributions of other processes are folded in reference order", "[cluster]") {
+  for (int processes = 2; processes <= 4; ++processes) {
+    weft::thread_cluster c(processes, {}, {.disorder = static_cast<unsigned>(processes)});
+    std::string expected = "start";
+    for (int i = 0; i < 40; ++i) expected += "<" + std::to_string(i) + ">";
+    executed = 0;
+    const std::string got = c.run([] {
+      weft::shared<std::string> all("start");
+      for (int i = 0; i < 40; ++i) weft::fork(contribute, i, weft::reduce(all, std::plus<>{}));
+      wait_for_others(20);
+      weft::sync();
+      return all.get();
+    });
+    CHECK(got == expected);
+    CHECK(sent(c) >= 20);
+  }
+}
+
+TEST_CASE("exceptions of other processes keep their type, or tell it", "[cluster]") {
+  weft::remote::register_exception<own_error>();
+  weft::thread_cluster c(2);
+  CHECK(caught_from<std::out_of_range>(c, [](int) {
+          ++executed;
+          throw std::out_of_range("too far");
+        }) == "too far");
+  CHECK(caught_from<own_error>(c, [](int) {
+          ++executed;
+          throw own_error("mine");
+        }) == "mine");
+  CHECK(caught_from<weft::remote_error>(c, [](int) {
+          ++executed;
+          throw unknown_error();
+        }).find("no text") != std::string::npos);
+  CHECK(sent(c) == 3);
+  // The cluster goes on.
+  CHECK(c.run([] { return 3; }) == 3);
+}
+
+TEST_CASE("the first exception in reference order counts, with what was written until then", "[cluster]") {
+  weft::thread_cluster c(3);
+  executed = 0;
+  const auto got = c.run([] {
+    weft::shared<int> a(1), b(2);
+    std::string what;
+    try {
+      weft::fork(
+          [](weft::update<int> v) {
+            *v = 10;
+            ++executed;
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            throw std::runtime_error("first");
+          },
+          a);
+      weft::fork(
+          [](weft::update<int> v) {
+            *v = 20;
+            ++executed;
+            throw std::runtime_error("second");
+          },
+          b);
+      wait_for_others(2);
+      weft::sync();
+    } catch (const std::runtime_error& e) {
+      what = e.what();
+    }
+    return what + std::to_string(a.get());
+  });
+  CHECK(got == "first10");
+  CHECK(sent(c) == 2);
+}
+
+TEST_CASE("the exception of the root leaves run in every process", "[cluster]") {
+  weft::thread_cluster c(3);
+  CHECK_THROWS_AS(c.run([]() -> int { throw std::domain_error("none"); }), std::domain_error);
+  CHECK(c.run([] { return std::string("again"); }) == "again");
+}
+
+TEST_CASE("tasks that cannot be sent stay, and those behind them go", "[cluster]") {
+  weft::thread_cluster c(2);
+  executed = 0;
+  int here = 0;
+  const int got = c.run([&here] {
+    weft::fork([&here] { here = 1; });                // a capture
+    weft::fork([](int* p) { *p += 1; }, &here);       // an address
+    weft::fork({.local = true}, [] { ++executed; });  // at the user's word
+    weft::fork([] { ++executed; });
+    wait_for_others(1);
+    const int others = executed;
+    weft::sync();
+    return others;
+  });
+  CHECK(got == 1);
+  CHECK(here == 2);
+  CHECK(executed == 2);
+  CHECK(sent(c) == 1);
+}
+
+namespace {
+std::atomic<int> refusals{0};
+/// Cannot be packed, which shows only when it is tried.
+struct stubborn {
+  int value = 3;
+  template <class A>
+  void serialize(A& a) {
+    if (value == 3) {
+      ++refusals;
+      throw std::runtime_error("not me");
+    }
+    a(value);
+  }
+};
+}  // namespace
+
+TEST_CASE("a task that cannot be packed is executed at home", "[cluster]") {
+  weft::thread_cluster c(2);
+  refusals = 0;
+  const int got = c.run([] {
+    weft::shared<int> v(1);
+    weft::fork([](stubborn s, weft::update<int> w) { *w += s.value; }, stubborn{}, v);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (refusals == 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    weft::sync();
+    return v.get();
+  });
+  CHECK(got == 4);
+  CHECK(c.counters(0).closures_kept == 1);
+  CHECK(sent(c) == 0);
+}
+
+TEST_CASE("what a guest forks goes on to third processes", "[cluster]") {
+  weft::thread_cluster c(3);
+  std::uint64_t others = 0;
+  for (int round = 0; round < 1000 && others == 0; ++round) {
+    executed = 0;
+    const int got = c.run([] {
+      weft::shared<int> total(0);
+      weft::fork(
+          [](weft::update<int> all) {
+            for (int i = 0; i < 8; ++i)
+              weft::fork(
+                  [](int k, weft::reduce<int, std::plus<>> out) {
+                    out += k;
+                    ++executed;
+                  },
+                  i, weft::reduce(all, std::plus<>{}));
+            wait_for_others(4);
+          },
+          total);
+      wait_for_others(4);
+      weft::sync();
+      return total.get();
+    });
+    REQUIRE(got == 28);
+    others = sent_by_others(c);
+  }
+  CHECK(others > 0);
+}
+
+TEST_CASE("messages that overtake each other, and come late, change nothing", "[cluster]") {
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    weft::thread_cluster c(1 + static_cast<int>(seed) % 5, {}, {.disorder = seed});
+    for (int round = 0; round < 5; ++round)
+      REQUIRE(c.run([] {
+        weft::shared<long> r;
+        weft::fork(fib, 15L, r);
+        weft::sync();
+        return r.get();
+      }) == 610);
+  }
+}
+
+TEST_CASE("a damaged message ends the run in all processes", "[cluster]") {
+  for (std::uint64_t which = 1; which <= 8; ++which) {
+    weft::thread_cluster c(2, {}, {.damaged = which});
+    executed = 0;
+    std::string what;
+    try {
+      c.run([] {
+        for (int i = 0; i < 4; ++i) weft::fork([] { ++executed; });
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        weft::sync();
+      });
+    } catch (const weft::error& e) {
+      what = e.what();
+    }
+    CHECK(what.find("is damaged") != std::string::npos);
+  }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSL-1.0
+// Scenes of bodies that wait for one another: strands that are kept, calls that block, shares of the workers.
+#include "scene.hpp"
+
+#include <weft/threads.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+
+using simulation::dawdle;
+using simulation::differs;
+using simulation::play;
+using simulation::step;
+using weft::base::atomic;
+
+namespace {
+
+constexpr unsigned usual_cap = 1u << 14;
+/// A scene that passes more points than this one does not end.
+constexpr std::uint64_t soon = 3'000'000;
+
+/// Keeps the worker busy until the flag is set.
+void stay_until(const atomic<bool>& flag) {
+  while (!flag.load()) simulation::give_way();
+}
+
+/// Takes its time, and notes in `most` how many do so at once.
+void stay(atomic<int>& inside, atomic<int>& most) {
+  const int now = inside.fetch_add(1) + 1;
+  if (now > most.load()) most.store(now);  // too small at times, never too large
+  dawdle(3);
+  inside.fetch_sub(1);
+}
+
+}  // namespace
+
+TEST_CASE("scene: bodies take turns through a condition") {
+  const auto seen = play([](weft::runtime& rt) {
+    constexpr int bodies = 3, rounds = 4;
+    weft::condition<int> turn(0);
+    long value = 1;
+    rt.run([&] {
+      for (int me = 0; me < bodies; ++me)
+        weft::spawn([&, me] {
+          for (int k = 0; k < rounds; ++k) {
+            turn.wait_equal(k * bodies + me);
+            value = step(value, me);
+            turn.set(k * bodies + me + 1);
+          }
+        });
+    });
+    long want = 1;
+    for (int i = 0; i < bodies * rounds; ++i) want = step(want, i % bodies);
+    return differs("the value", value, want);
+  });
+  CHECK(seen.suspensions > 0);
+}
+
+TEST_CASE("scene: a body made ready by one that stays goes on elsewhere") {
+  const auto seen = play(
+      [](weft::runtime& rt) {
+        weft::condition<int> stage(0);
+        atomic<bool> gone_on{false};
+        rt.run([&] {
+          weft::spawn([&] {
+            stage.wait_equal(1);
+            gone_on.store(true);
+          });
+          weft::spawn([&] {
+            dawdle(500);  // all other workers may sleep by then
+            stage.set(1);
+            stay_until(gone_on);
+          });
+        });
+        return std::string();
+      },
+      usual_cap, soon);
+  CHECK(seen.sleeps > 0);
+  CHECK(seen.suspensions > 0);
+}
+
+TEST_CASE("scene: calls that block do so at the same time, and their bodies go on") {
+  const auto seen = play(
+      [](weft::runtime& rt) {
+        constexpr int calls = 6;  // more than threads that stay for later ones
+        atomic<int> begun{0};
+        long sum = 0;
+        weft::mutex door;
+        rt.run([&] {
+          for (int i = 0; i < calls; ++i)
+            weft::spawn([&, i] {
+              weft::this_task::blocking([&] {
+                begun.fetch_add(1);
+                while (begun.load() < calls) simulation::give_way();
+              });
+              const int again = weft::this_task::blocking([i] { return i; });
+              const std::lock_guard hold(door);
+              sum += again;
+            });
+        });
+        return differs("the sum", sum, calls * (calls - 1) / 2);
+      },
+      usual_cap, soon);
+  CHECK(seen.suspensions > 0);
+}
+
+TEST_CASE("scene: a share of the workers is not exceeded, and nobody waits for ever") {
+  const auto seen = play(
+      [](weft::runtime& rt) {
+        for (const int share : {1, 2}) {
+          atomic<int> inside{0}, most{0};
+          weft::shared<long> chain(1L);
+          rt.run({.workers = static_cast<unsigned>(share)}, [&] {
+            weft::condition<int> turn(0);
+            for (int me = 0; me < 3; ++me)
+              weft::spawn([&, me] {
+                turn.wait_equal(me);
+                stay(inside, most);
+                turn.set(me + 1);
+                weft::fork([&] { stay(inside, most); });
+              });
+            for (long i = 0; i < 6; ++i)
+              weft::fork(
+                  [&, i](long& v) {
+                    stay(inside, most);
+                    v = step(v, i);
+                  },
+                  weft::update(chain));
+            for (int i = 0; i < 4; ++i) weft::fork([&] { stay(inside, most); });
+            rt.run([&] {
+              weft::fork([&] { stay(inside, most); });
+              stay(inside, most);
+            });
+            weft::sync();
+          });
+          long want = 1;
+          for (long i = 0; i < 6; ++i) want = step(want, i);
+          if (most.load() > share) return differs("the number of bodies at once", most.load(), share);
+          if (chain.get() != want) return differs("the value", chain.get(), want);
+        }
+        return std::string();
+      },
+      usual_cap, soon);
+  CHECK(seen.steals > 0);
+  CHECK(seen.suspensions > 0);
+}
+
+TEST_CASE("scene: runs with shares end beside each other") {
+  play(
+      [](weft::runtime& rt) {
+        std::array<atomic<int>, 2> inside{}, most{};
+        std::array<weft::base::thread, 2> callers;
+        for (std::size_t i = 0; i < callers.size(); ++i)
+          callers[i] = weft::base::thread([&, i] {
+            for (int round = 0; round < 2; ++round)
+              rt.run({.workers = 1}, [&] {
+                weft::latch both(2);
+                weft::spawn([&] {
+                  both.arrive_and_wait();
+                  stay(inside[i], most[i]);
+                });
+                stay(inside[i], most[i]);
+                both.arrive_and_wait();
+                weft::sync();
+              });
+          });
+        for (auto& t : callers) t.join();
+        return differs("the number of bodies at once", std::max(most[0].load(), most[1].load()), 1);
+      },
+      usual_cap, soon);
+}
