@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <initializer_list>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,9 @@ struct runtime_options {
   std::chrono::milliseconds stall{0};   ///< WEFT_STALL_MS: after how long without progress a run is described
                                         ///< on the standard error stream; 0: never
   weft::pinning pinning = weft::pinning::none;  ///< WEFT_PINNING: which processors the workers run on
+  std::string trace{};        ///< WEFT_TRACE: the file into which the runtime writes what its workers did and
+                              ///< when; empty: none
+  std::size_t trace_mb = 64;  ///< WEFT_TRACE_MB: mebibytes of memory for that; then the oldest is dropped
 };
 
 }  // namespace weft::inline WEFT_ABI

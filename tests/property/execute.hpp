@@ -26,11 +26,14 @@ struct observation {
   std::uint64_t intruders = 0;       // times a commuting task met another one on its object
 };
 
-/// Runs p with values that are plain words. Reads only the objects that `expected` knows.
-observation execute_plain(weft::runtime& rt, const program& p, const expectation& expected);
+/// Runs p with values that are plain words. Reads only the objects that `expected` knows. With `record`, it
+/// is recorded.
+observation execute_plain(weft::runtime& rt, const program& p, const expectation& expected,
+                          weft::sched::run_recorder* record = nullptr);
 
 /// The same with values whose instances are counted.
-observation execute_counted(weft::runtime& rt, const program& p, const expectation& expected);
+observation execute_counted(weft::runtime& rt, const program& p, const expectation& expected,
+                            weft::sched::run_recorder* record = nullptr);
 
 /// How often each way of launching a task was used by this process, and its name.
 struct usage {

@@ -4,8 +4,10 @@
 
 namespace property {
 
-observation execute_counted(weft::runtime& rt, const program& p, const expectation& expected) {
-  return execute<counted>(rt, p, expected);
+observation execute_counted(weft::runtime& rt, const program& p, const expectation& expected,
+                            weft::sched::run_recorder* record) {
+  recorded_runtime where{rt, record};
+  return execute<counted>(where, p, expected);
 }
 
 std::vector<usage> launches() {

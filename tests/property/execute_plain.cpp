@@ -8,8 +8,9 @@
 namespace property {
 
 /// Sanitizers see more in counted values, and this would take them minutes to compile.
-observation execute_plain(weft::runtime& rt, const program& p, const expectation& expected) {
-  return execute_counted(rt, p, expected);
+observation execute_plain(weft::runtime& rt, const program& p, const expectation& expected,
+                          weft::sched::run_recorder* record) {
+  return execute_counted(rt, p, expected, record);
 }
 
 }  // namespace property
@@ -20,8 +21,10 @@ observation execute_plain(weft::runtime& rt, const program& p, const expectation
 
 namespace property {
 
-observation execute_plain(weft::runtime& rt, const program& p, const expectation& expected) {
-  return execute<std::uint64_t>(rt, p, expected);
+observation execute_plain(weft::runtime& rt, const program& p, const expectation& expected,
+                          weft::sched::run_recorder* record) {
+  recorded_runtime where{rt, record};
+  return execute<std::uint64_t>(where, p, expected);
 }
 
 }  // namespace property

@@ -2,6 +2,7 @@
 // Random data-flow programs give on the library what a sequential interpreter gives.
 #include "batch.hpp"
 #include "check.hpp"
+#include "dependences.hpp"
 #include "execute.hpp"
 #include "interpret.hpp"
 #include "shrink.hpp"
@@ -9,14 +10,19 @@
 #include "support/environment.hpp"
 #include "support/figure.hpp"
 #include "support/record.hpp"
+#include "support/scratch.hpp"
 
+#include <weft/observe/graph_file.hpp>
+#include <weft/observe/work_and_span.hpp>
 #include <weft/weft.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace property;
@@ -35,6 +41,48 @@ std::string run_once(weft::runtime& rt, const setup& how, noticed& n) {
   const std::string text = difference(rt, p, how, true, &n.together);
   n.threw += interpret(p).exception != 0;
   return text.empty() ? text : explain(rt, p, how, text);
+}
+
+/// Makes loops ordinary tasks.
+void unroll(task& t) {
+  t.times = 0;
+  for (step& s : t.steps)
+    for (task& c : s.child) unroll(c);
+}
+
+/// Each look at this clock is one tick later.
+struct step_clock {
+  void start(double) {}
+  std::uint64_t pass() { return 1; }
+  void go_on() {}
+};
+
+double length_of_path(const auto& ws) {
+  double sum = 0;
+  for (const weft::observe::task_share& t : ws.types()) sum += t.on_path;
+  return sum;
+}
+
+/// The first pair of tasks that only one of them orders; empty if there is none.
+std::string difference_of(const std::vector<std::vector<bool>>& found,
+                          const std::vector<std::vector<bool>>& expected) {
+  for (std::size_t b = 0; b < expected.size(); ++b)
+    for (std::size_t a = 0; a < expected.size(); ++a)
+      if (found[b][a] != expected[b][a])
+        return "fork " + std::to_string(b) + (expected[b][a] ? " must" : " must not") + " wait for fork " +
+               std::to_string(a);
+  return "";
+}
+
+/// The edges of a graph in JSON.
+std::vector<std::pair<int, int>> read_edges(const std::string& path) {
+  std::vector<std::pair<int, int>> edges;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    int from = 0, to = 0;
+    if (std::sscanf(line.c_str(), "{\"from\":%d,\"to\":%d", &from, &to) == 2) edges.emplace_back(from, to);
+  }
+  return edges;
 }
 
 void print_figure(const char* what, std::uint64_t times) {
@@ -177,6 +225,44 @@ TEST_CASE("a wrong order of contributions is noticed and shrunk") {
     CHECK(size(small) <= 20);
     ++shrunk;
   }
+}
+
+TEST_CASE("the graph of a random program has the tasks and the order of the oracle") {
+  const weft_test::scratch folder(weft_test::medium::memory);
+  const std::string path = folder / "graph.json";
+  const std::uint64_t seeds = 10000 / weft_test::scale() + 1;
+  std::uint64_t compared = 0, tasks = 0, edges = 0;
+  weft::runtime serial({.workers = 1}), several({.workers = 2});
+  for (std::uint64_t seed = 1; compared < seeds; ++seed) {
+    program p = generate(seed);
+    unroll(p.root);
+    legalise(p);
+    const expectation e = interpret(p);
+    if (e.exception != 0 || e.caught != 0) continue;
+    ++compared;
+    weft::observe::graph_file graph(path, {.most_tasks = 100000});
+    const observation seen = execute_plain(compared % 2 != 0 ? serial : several, p, e, &graph);
+    REQUIRE(seen.exception == 0);
+    REQUIRE(seen.value == e.value);
+    graph.close();
+    const execution ideal = execute_ideally(p);
+    const std::vector<forked_task>& expected = ideal.tasks;
+    INFO(seed << "\n" << print(p));
+    REQUIRE(graph.tasks() == expected.size());
+    REQUIRE(difference_of(order_of(expected, read_edges(path)), order_of(expected)) == "");
+    weft::observe::basic_work_and_span<step_clock> ws;
+    execute_plain(serial, p, e, &ws);
+    REQUIRE(ws.tasks() == expected.size());
+    REQUIRE(ws.work_ticks() == ideal.work);
+    REQUIRE(ws.span_ticks() == ideal.span);
+    REQUIRE(length_of_path(ws) == Approx(ws.span()));
+    tasks += graph.tasks();
+    edges += graph.edges();
+  }
+  std::printf("%llu graphs compared, %llu tasks, %llu edges\n", static_cast<unsigned long long>(compared),
+              static_cast<unsigned long long>(tasks), static_cast<unsigned long long>(edges));
+  CHECK(tasks > 4 * compared);
+  CHECK(edges > compared);
 }
 
 TEST_CASE("one program", "[.]") {

@@ -128,6 +128,16 @@ void body<V>::fork(const task& c) {
   table[i](*this, c);
 }
 
+/// A runtime whose runs are recorded, unless `record` is null.
+struct recorded_runtime {
+  weft::runtime& rt;
+  weft::sched::run_recorder* record;
+  template <class F>
+  auto run(F&& f) {
+    return rt.run({.record = record}, std::forward<F>(f));
+  }
+};
+
 /// Runs p on rt, a runtime or what has such a `run`, with objects of type V and reports what it shows.
 template <class V, class Where>
 observation execute(Where& rt, const program& p, const expectation& expected) {

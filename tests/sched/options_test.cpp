@@ -69,6 +69,8 @@ TEST_CASE("the defaults make sense, and zero workers means as many as usable") {
   CHECK(o.versions == 4);
   CHECK(o.spin == microseconds(100));
   CHECK(o.stall == milliseconds(0));
+  CHECK(o.trace.empty());
+  CHECK(o.trace_mb == 64);
   CHECK(o.pinning.processors().empty());
 }
 
@@ -132,6 +134,8 @@ TEST_CASE("absurd members are refused by their name") {
       {{.stall = milliseconds(-1)}, "stall"},
       {{.stall = option_limits::stall + milliseconds(1)}, "stall"},
       {{.stall = milliseconds::max()}, "stall"},
+      {{.trace_mb = 0}, "trace_mb"},
+      {{.trace_mb = option_limits::trace_mb + 1}, "trace_mb"},
   };
   for (const refused& r : all) {
     const std::string said = refusal(r.options);
@@ -150,7 +154,9 @@ TEST_CASE("each variable overrides its member") {
                               .cap = 77,
                               .versions = 6,
                               .spin = microseconds(50),
-                              .stall = milliseconds(60)};
+                              .stall = milliseconds(60),
+                              .trace = "kept.json",
+                              .trace_mb = 5};
   CHECK(with("WEFT_WORKERS", "3", other).workers == 3);
   CHECK(with("WEFT_WORKERS", "0", other).workers == weft::base::usable_cpus());
   CHECK(with("WEFT_STACK_SIZE", "300000", other).stack_size == 300000);
@@ -168,6 +174,10 @@ TEST_CASE("each variable overrides its member") {
   CHECK(with("WEFT_SPIN_US", "700", other).spin == microseconds(700));
   CHECK(with("WEFT_STALL_MS", "0", other).stall == milliseconds(0));
   CHECK(with("WEFT_STALL_MS", "700", other).stall == milliseconds(700));
+  CHECK(with("WEFT_TRACE", "other.json", other).trace == "other.json");
+  CHECK(with("WEFT_TRACE", "", other).trace.empty());
+  CHECK(with("WEFT_TRACE_MB", "1", other).trace_mb == 1);
+  CHECK(with("WEFT_TRACE_MB", "65536", other).trace_mb == 65536);
 }
 
 TEST_CASE("a variable overrides its own member only") {
@@ -179,15 +189,19 @@ TEST_CASE("a variable overrides its own member only") {
                               .cap = 77,
                               .versions = 6,
                               .spin = microseconds(50),
-                              .stall = milliseconds(60)};
+                              .stall = milliseconds(60),
+                              .trace = "kept.json",
+                              .trace_mb = 5};
   const char* const settings[][2] = {
       {"WEFT_WORKERS", "3"}, {"WEFT_STACK_SIZE", "300000"}, {"WEFT_INLINING", "1"}, {"WEFT_SURPLUS", "3"},
-      {"WEFT_CAP", "3"},     {"WEFT_SPIN_US", "3"},         {"WEFT_VERSIONS", "3"}, {"WEFT_STALL_MS", "3"}};
+      {"WEFT_CAP", "3"},     {"WEFT_SPIN_US", "3"},         {"WEFT_VERSIONS", "3"}, {"WEFT_STALL_MS", "3"},
+      {"WEFT_TRACE", "3"},   {"WEFT_TRACE_MB", "3"}};
   for (const auto& [variable, text] : settings) {
     const runtime_options o = with(variable, text, other);
     const int changed = (o.workers != other.workers) + (o.stack_size != other.stack_size) +
                         (o.inlining != other.inlining) + (o.surplus != other.surplus) + (o.cap != other.cap) +
-                        (o.versions != other.versions) + (o.spin != other.spin) + (o.stall != other.stall);
+                        (o.versions != other.versions) + (o.spin != other.spin) + (o.stall != other.stall) +
+                        (o.trace != other.trace) + (o.trace_mb != other.trace_mb);
     INFO(variable);
     CHECK(changed == 1);
   }
@@ -202,6 +216,7 @@ TEST_CASE("a variable may heal an absurd member") {
   CHECK(with("WEFT_VERSIONS", "5", {.versions = 0}).versions == 5);
   CHECK(with("WEFT_SPIN_US", "1", {.spin = microseconds(-1)}).spin == microseconds(1));
   CHECK(with("WEFT_STALL_MS", "1", {.stall = milliseconds(-1)}).stall == milliseconds(1));
+  CHECK(with("WEFT_TRACE_MB", "1", {.trace_mb = 0}).trace_mb == 1);
 }
 
 TEST_CASE("absurd variables are refused by their name") {
@@ -210,19 +225,21 @@ TEST_CASE("absurd variables are refused by their name") {
   for (const auto& v : weft::base::environment_table)
     for (const char* text : never) {
       const std::string name(v.name);
+      if (name == "WEFT_TRACE") continue;  // any path
       const std::string said = refusal(name.c_str(), text);
       INFO(name << "='" << text << "': " << said);
       CHECK_THAT(said, contains("weft: environment variable " + name + "='" + text + "' is invalid"));
     }
-  const char* const beyond[][2] = {{"WEFT_WORKERS", "4097"},       {"WEFT_STACK_SIZE", "0"},
-                                   {"WEFT_STACK_SIZE", "1k"},      {"WEFT_STACK_SIZE", "5000m"},
-                                   {"WEFT_INLINING", "2"},         {"WEFT_INLINING", "yes"},
-                                   {"WEFT_SURPLUS", "1048577"},    {"WEFT_CAP", "0"},
-                                   {"WEFT_VERSIONS", "0"},         {"WEFT_VERSIONS", "1025"},
-                                   {"WEFT_CAP", "1073741825"},     {"WEFT_SPIN_US", "10000001"},
-                                   {"WEFT_WORKERS", "4294967297"}, {"WEFT_SURPLUS", "4294967296"},
-                                   {"WEFT_SPIN_US", "4294967296"}, {"WEFT_STACK_SIZE", "99999999999999999m"},
-                                   {"WEFT_STALL_MS", "1000000001"}};
+  const char* const beyond[][2] = {{"WEFT_WORKERS", "4097"},        {"WEFT_STACK_SIZE", "0"},
+                                   {"WEFT_STACK_SIZE", "1k"},       {"WEFT_STACK_SIZE", "5000m"},
+                                   {"WEFT_INLINING", "2"},          {"WEFT_INLINING", "yes"},
+                                   {"WEFT_SURPLUS", "1048577"},     {"WEFT_CAP", "0"},
+                                   {"WEFT_VERSIONS", "0"},          {"WEFT_VERSIONS", "1025"},
+                                   {"WEFT_CAP", "1073741825"},      {"WEFT_SPIN_US", "10000001"},
+                                   {"WEFT_WORKERS", "4294967297"},  {"WEFT_SURPLUS", "4294967296"},
+                                   {"WEFT_SPIN_US", "4294967296"},  {"WEFT_STACK_SIZE", "99999999999999999m"},
+                                   {"WEFT_STALL_MS", "1000000001"}, {"WEFT_TRACE_MB", "0"},
+                                   {"WEFT_TRACE_MB", "65537"}};
   for (const auto& [variable, text] : beyond) {
     const std::string said = refusal(variable, text);
     INFO(variable << "='" << text << "': " << said);

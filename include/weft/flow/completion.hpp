@@ -65,7 +65,7 @@ class completion {
   sched::closure* closure_;
 };
 
-/// Opens completion for this_task.
+/// Opens completion for this_task, and for who tells what is done for the task meanwhile.
 struct held_task {
   /// See this_task::hold.
   static completion hold() {
@@ -74,10 +74,16 @@ struct held_task {
     if (is_outside(s)) sched::fail_outside("this_task::hold() was called outside a task");
     const sched::closure* const c =
         s.floor->current.load(base::memory_order_relaxed);  // the owner's own store
-    // Where tasks run apart, the closure here is that of the run.
-    if (!WEFT_RACES && (c == nullptr || !c->what->options(*c).event))
+    // Where tasks run apart, or are recorded, the closure here is that of the run.
+    if (!WEFT_RACES && s.recorder == nullptr && (c == nullptr || !c->what->options(*c).event))
       base::fail("this_task::hold() needs a task that was forked with the option event");
     return completion(sched::home_of(s), s, sched::begin_external(s));
+  }
+  /// Puts a transfer for a task into the trace of its runtime, if there is one.
+  /// *Requires*: the task has not ended.
+  static void trace_transfer(const completion& c, std::uint64_t began, const char* kind,
+                             std::uint64_t bytes) noexcept {
+    if (c.closure_ != nullptr) sched::trace_transfer(*c.engine_, began, kind, bytes);
   }
 };
 

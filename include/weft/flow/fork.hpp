@@ -5,9 +5,13 @@
 #include <weft/base/error.hpp>
 #include <weft/flow/detail/checked.hpp>
 #include <weft/flow/detail/task.hpp>
+#include <weft/observe/recorded_body.hpp>
+#include <weft/observe/traced_body.hpp>
 #include <weft/sched/definitions.hpp>
 #include <weft/sched/sync.hpp>
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <tuple>
 
@@ -81,6 +85,82 @@ WEFT_NOINLINE void run_interrupting(sched::strand& s, [[maybe_unused]] const tas
   sched::go_on(s, of_caller);
 }
 
+/// The name of a task, where it is not in a closure.
+template <bool WithOptions>
+const char* name_of([[maybe_unused]] const task_options* options) noexcept {
+  if constexpr (WithOptions)
+    return options->name;
+  else
+    return sched::default_options.name;
+}
+
+/// Makes a closure of the task and appends it to the frame.
+template <bool Traced, bool WithOptions, class R, class F, class... Adaptors>
+WEFT_ALWAYS_INLINE void fork_deferred(sched::strand& s, const task_options* options, result<R> r, F& f,
+                                      typename Adaptors::kept&... kept) {
+  using closure = task<F, R, WithOptions, std::index_sequence_for<Adaptors...>, Adaptors...>;
+  if (!s.pending()) open_frame(s);
+  const sched::arena_mark before = s.closures.mark();
+  void* const place = s.closures.allocate(sizeof(closure), alignof(closure));
+  const auto* const link = s.top->link;
+  try {
+    closure& made = *::new (place) closure(std::move(f), r, options, std::move(kept)...);
+    made.set_lists_apart(s.closures);
+    if constexpr (Traced) made.trace(observe::stamp_fork(*s.row));
+    defer(s, made);
+  } catch (...) {
+    if (s.top->link == link) s.closures.release_to(before);  // else a fence lies behind it
+    throw;
+  }
+}
+
+/// Tells the recorder of a task and its accesses.
+template <class... Adaptors, class R, class... Kept>
+void record_accesses(observe::recorded_body& body, [[maybe_unused]] result<R> r, const Kept&... kept) {
+  [[maybe_unused]] const auto tell = [&body]<class Adaptor>(std::type_identity<Adaptor>, const auto& k) {
+    bool weak = false;
+    if constexpr (requires { Adaptor::weak; }) weak = Adaptor::weak;
+    tell_rights<Adaptor>(k, [&](sched::access a) {
+      // An operation with a state is known by its place in the argument: it is like no other.
+      const auto place = reinterpret_cast<std::uintptr_t>(a.operation);
+      if (place - reinterpret_cast<std::uintptr_t>(std::addressof(k)) < sizeof k)
+        a.mode = access_mode::update;
+      body.add(a, weak);
+    });
+  };
+  (tell(std::type_identity<Adaptors>(), kept), ...);
+  if constexpr (!std::is_void_v<R>) body.add({.object = r.place, .mode = access_mode::write}, false);
+  body.begin();
+}
+
+/// fork in a run that is recorded: the task runs at once.
+template <bool WithOptions, class R, class F, class... Adaptors>
+WEFT_COLD void fork_recorded(sched::strand& s, const task_options* options, result<R> r, F& f,
+                             typename Adaptors::kept&... kept) {
+  observe::recorded_body body(s, name_of<WithOptions>(options));
+  record_accesses<Adaptors...>(body, r, kept...);
+  run_interrupting<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
+  if constexpr (WithOptions) {
+    if (!options->event || !s.pending() || sched::failing(s)) return;
+    sched::drain_children(s);
+    if (s.thrown) sched::raise(s, *std::exchange(s.thrown, std::nullopt));
+  }
+}
+
+/// fork in a runtime that is traced, or a run that is recorded.
+template <bool WithOptions, class R, class F, class... Adaptors>
+WEFT_COLD void fork_traced(sched::strand& s, sched::fork_action v, const task_options* options, result<R> r,
+                           F& f, typename Adaptors::kept&... kept) {
+  if (v == sched::fork_action::record)
+    return fork_recorded<WithOptions, R, F, Adaptors...>(s, options, r, f, kept...);
+  if constexpr (WithOptions)
+    if (options->event) v = sched::fork_action::defer_traced;
+  if (v == sched::fork_action::defer_traced)
+    return fork_deferred<true, WithOptions, R, F, Adaptors...>(s, options, r, f, kept...);
+  const observe::traced_body here(s, name_of<WithOptions>(options), 0);
+  run_interrupting<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
+}
+
 /// fork off both short ways: whatever may have to be done is considered.
 template <bool WithOptions, class R, class F, class... Adaptors>
 WEFT_NOINLINE void fork_classified(sched::strand& s, const task_options* options, result<R> r, F f,
@@ -89,23 +169,13 @@ WEFT_NOINLINE void fork_classified(sched::strand& s, const task_options* options
   if constexpr (WithOptions)
     if (options->event && v == sched::fork_action::run_inline) v = sched::fork_action::defer;
   if (v == sched::fork_action::defer) {
-    using closure = task<F, R, WithOptions, std::index_sequence_for<Adaptors...>, Adaptors...>;
-    if (!s.pending()) open_frame(s);
-    const sched::arena_mark before = s.closures.mark();
-    void* const place = s.closures.allocate(sizeof(closure), alignof(closure));
-    const auto* const link = s.top->link;
-    try {
-      closure& made = *::new (place) closure(std::move(f), r, options, std::move(kept)...);
-      made.set_lists_apart(s.closures);
-      defer(s, made);
-    } catch (...) {
-      if (s.top->link == link) s.closures.release_to(before);  // else a fence lies behind it
-      throw;
-    }
+    fork_deferred<false, WithOptions, R, F, Adaptors...>(s, options, r, f, kept...);
   } else if (v == sched::fork_action::run_inline) {
     run_interrupting<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
-  } else {
+  } else if (v == sched::fork_action::drop) {
     drop<Adaptors...>(r, kept...);
+  } else {
+    fork_traced<WithOptions, R, F, Adaptors...>(s, v, options, r, f, kept...);
   }
 }
 
@@ -140,7 +210,16 @@ WEFT_NOINLINE void fork_weak(sched::strand& s, const task_options* options, resu
   sched::weak_body here{s.weak, s.floor, s.pending() ? s.top->link : nullptr};
   s.weak = &here;
   if constexpr (WithOptions) s.inline_name = options->name;
-  run_inline<Adaptors...>(r, std::move(f), kept...);
+  if (s.recorder != nullptr) [[unlikely]] {
+    observe::recorded_body body(s, name_of<WithOptions>(options));
+    record_accesses<Adaptors...>(body, r, kept...);
+    run_inline<Adaptors...>(r, std::move(f), kept...);
+  } else if (s.row != nullptr) [[unlikely]] {
+    const observe::traced_body body(s, name_of<WithOptions>(options), 0);
+    run_inline<Adaptors...>(r, std::move(f), kept...);
+  } else {
+    run_inline<Adaptors...>(r, std::move(f), kept...);
+  }
   s.weak = here.outer;
   s.inline_name = outer;
 }

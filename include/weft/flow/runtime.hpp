@@ -25,6 +25,8 @@ struct run_options {
   /// in turn; 0, or more than there are: all of them. Bodies that wait do not count, nor do calls of
   /// this_task::blocking. With one, the run goes on as in a runtime with one worker.
   unsigned workers = 0;
+  /// Who records the run (weft/observe.hpp), which is then executed serially.
+  sched::run_recorder* record = nullptr;
 };
 
 /// A set of workers that execute tasks. A program may have several; an idle one uses no processor time.
@@ -34,7 +36,7 @@ class runtime {
   /// Starts the workers.
   /// *Effects*: WEFT_* environment variables override `options`.
   /// *Throws*: weft::option_error naming the member or variable; std::system_error if a thread is refused, or
-  /// its processor; std::bad_alloc; nothing is left.
+  /// its processor, or the file of the trace; std::bad_alloc; nothing is left.
   explicit runtime(const runtime_options& options = {}) : state_(options) {}
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
@@ -81,6 +83,12 @@ class runtime {
   /// versions. *Throws*: std::bad_alloc. *Suspends*: no. *Cost*: visits every task stack in use, of all
   /// runtimes; each worker pauses for about a microsecond. *Thread safety*: any thread, also inside a task.
   std::string describe() const { return state_.describe(); }
+
+  /// Writes the trace (runtime_options::trace) now, with what has happened so far, in place of what was
+  /// written before. The end of the runtime writes it anyway. *Returns*: false if the runtime is not traced.
+  /// *Throws*: std::system_error if the file cannot be written; weft::error in a forked child. *Suspends*:
+  /// no. *Cost*: some hundred nanoseconds for each record. *Thread safety*: any thread, also inside a task.
+  bool write_trace() const { return state_.write_trace(); }
 
  private:
   template <std::size_t... I, class F, class... A>
@@ -140,7 +148,8 @@ class runtime {
   void start_and_wait_(const run_options& options, F&& f, Kept&&... kept) {
     sched::run_call call(state_.home(), options.workers);
     void* const place = call.memory().allocate(sizeof(Closure), alignof(Closure));
-    call.execute(*::new (place) Closure(std::forward<F>(f), {}, nullptr, std::move(kept)...), options.stop);
+    call.execute(*::new (place) Closure(std::forward<F>(f), {}, nullptr, std::move(kept)...), options.stop,
+                 options.record);
   }
 
   friend struct flow::runtime_key;

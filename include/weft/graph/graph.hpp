@@ -196,7 +196,8 @@ class graph {
   }
   /// Finds the node of a closure that was stolen before the frame was promoted. *Returns*: maybe null.
   graph_node* take_stolen_node(const closure& c) noexcept {
-    const auto noted = std::ranges::find(stolen_nodes_, &c, &graph_node::task);
+    const auto noted = std::find_if(stolen_nodes_.begin(), stolen_nodes_.end(),
+                                    [&](const graph_node* n) { return n->task == &c; });
     if (noted == stolen_nodes_.end()) return nullptr;
     graph_node* const found = std::exchange(*noted, stolen_nodes_.back());
     stolen_nodes_.pop_back();

@@ -77,12 +77,14 @@ class record {
     return {before_.data() + tasks_[k].before, before_.data() + tasks_[k + 1].before};
   }
   /// Whether a closure is the kind of task that task k was.
-  bool same_kind(std::uint32_t k, const closure& c) const noexcept { return tasks_[k].what == c.what; }
+  bool same_kind(std::uint32_t k, const closure& c) const noexcept {
+    return tasks_[k].what == c.what->kind();
+  }
   /// Whether it has the same rights as well. *Requires*: its arguments are there. *Throws*: what its rights
   /// throw.
   bool same(std::uint32_t k, closure& c) const {
     const task& t = tasks_[k];
-    if (t.what != c.what) return false;
+    if (t.what != c.what->kind()) return false;
     void* const* const objects = objects_.data() + t.objects;
     for (std::size_t i = 0; i < c.what->objects; ++i)
       if (c.objects()[i] != objects[i]) return false;

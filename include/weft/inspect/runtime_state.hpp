@@ -32,6 +32,7 @@ class runtime_state {
   std::vector<int> processors() const;
   weft::counters counters() const;
   std::string describe() const;
+  bool write_trace() const;
 
  private:
   struct parts;

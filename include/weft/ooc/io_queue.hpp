@@ -5,6 +5,7 @@
 #include <weft/flow/completion.hpp>
 #include <weft/flow/definitions.hpp>
 #include <weft/io/file.hpp>
+#include <weft/observe/tick_clock.hpp>
 #include <weft/ooc/detail/thread_engine.hpp>
 #include <weft/ooc/detail/uring_engine.hpp>
 #include <weft/ooc/io_engine.hpp>
@@ -127,6 +128,7 @@ class io_queue {
     std::uint64_t begin, end;  // all of it, in the file
     completion done;
     transfer_place place;
+    std::uint64_t began = observe::ticks();
     bool delayed = false, continued = false, repeated = false;
     unsigned refusals = 0;  // in a row, for a moment
   };
@@ -278,6 +280,7 @@ class io_queue {
     statistics_.continued += r.continued;
     statistics_.repeated += r.repeated;
     hold.unlock();
+    held_task::trace_transfer(r.done, r.began, r.part.write ? "write" : "read", bytes);
     if (failure == 0) {
       r.done.complete();
     } else {

@@ -20,6 +20,7 @@ struct option_limits {
   static constexpr std::size_t least_stack = context::stack::minimum, most_stack = std::size_t{1} << 32;
   static constexpr std::chrono::microseconds spin{10'000'000};
   static constexpr std::chrono::milliseconds stall{1'000'000'000};
+  static constexpr std::size_t trace_mb = 1u << 16;
 };
 
 /// Sets the pinning that WEFT_PINNING asks for, if it is set. *Throws*: weft::option_error.
@@ -84,6 +85,8 @@ inline runtime_options checked_options(runtime_options o) {
           base::environment_unsigned("WEFT_STALL_MS", 0, static_cast<std::size_t>(limits::stall.count())))
     o.stall = std::chrono::milliseconds(*v);
   read_pinning(o.pinning);
+  if (const char* const path = base::environment_text("WEFT_TRACE")) o.trace = path;
+  if (auto v = base::environment_unsigned("WEFT_TRACE_MB", 1, limits::trace_mb)) o.trace_mb = *v;
   static_cast<void>(base::environment_bool("WEFT_MPI_VERBOSE"));  // read by windows; refused here, too
 
   const auto refuse_unless = [](bool sensible, const char* member, const std::string& expected) {
@@ -104,6 +107,8 @@ inline runtime_options checked_options(runtime_options o) {
                 "from 0 to " + std::to_string(limits::spin.count()) + " microseconds");
   refuse_unless(o.stall.count() >= 0 && o.stall <= limits::stall, "stall",
                 "from 0 to " + std::to_string(limits::stall.count()) + " milliseconds");
+  refuse_unless(o.trace_mb >= 1 && o.trace_mb <= limits::trace_mb, "trace_mb",
+                "from 1 to " + std::to_string(limits::trace_mb) + " mebibytes");
   if (o.workers == 0) {
     o.workers = base::usable_cpus();
     if (o.pinning.which() == pinning::listed) {

@@ -73,7 +73,14 @@ void go_on(strand& s, const interruption& i) noexcept;
 void make_room(strand& s);
 
 /// What becomes of a task that is being forked.
-enum class fork_action : std::uint8_t { run_inline, defer, drop };
+enum class fork_action : std::uint8_t {
+  run_inline,
+  defer,
+  drop,
+  run_traced,    ///< as run_inline
+  defer_traced,  ///< as defer
+  record         ///< run it inside fork, and tell the recorder
+};
 
 /// The rare cases of classify_fork.
 fork_action classify_rare_fork(strand& s) noexcept;

@@ -21,9 +21,10 @@ class run_call {
   /// Where the root closure is to be made.
   arena& memory() noexcept { return strand_->closures; }
 
-  /// Executes the closure made in memory() and waits for everything below it.
+  /// Executes the closure made in memory() and waits for everything below it. With `record`, serially, and
+  /// that is told of each task.
   /// *Throws*: what leaves the root; weft::cancelled.
-  void execute(closure& root, const std::stop_token& stop);
+  void execute(closure& root, const std::stop_token& stop, run_recorder* record = nullptr);
 
  private:
   static signal* end_(strand& s) noexcept;

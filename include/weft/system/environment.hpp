@@ -37,6 +37,8 @@ inline constexpr environment_variable environment_table[] = {
     {"WEFT_SPIN_US", "microseconds an idle worker searches before it sleeps"},
     {"WEFT_STALL_MS", "milliseconds without progress after which a run is described; 0: never"},
     {"WEFT_PINNING", "none, compact, scatter or a list of processors, as 0-3,8: where the workers run"},
+    {"WEFT_TRACE", "file into which a runtime writes what its workers did and when"},
+    {"WEFT_TRACE_MB", "mebibytes of memory for that; then the oldest is dropped"},
     {"WEFT_MPI_VERBOSE", "1: process 0 says how each window of a job of several processes is reached"},
 };
 

@@ -54,6 +54,10 @@ struct descriptor {
   /// Where a program that includes the room cluster has put how the task goes to another process. Null: it
   /// does not.
   const travel_function* travels = nullptr;
+  const descriptor* untraced = nullptr;  ///< of tasks that are traced: what they are otherwise
+
+  /// The same for tasks that differ only in whether they are traced.
+  const descriptor* kind() const noexcept { return untraced != nullptr ? untraced : this; }
 };
 
 /// created: nobody started it. stolen: a thief runs it. awaited: a thief runs it and a strand waits for that.
@@ -100,6 +104,10 @@ struct closure {
     return base::racy_load(static_cast<const void*>(objects() + i));
   }
 
+  /// When and where it was forked, if it is traced (observe/trace.hpp). *Requires*: it has no failure yet.
+  void set_stamp(std::uint64_t s) noexcept { stamp_ = s; }
+  std::uint64_t stamp() const noexcept { return stamp_; }
+
   /// Stores the exception of a closure that is about to be failed.
   void set_failure(std::exception_ptr e) noexcept { std::construct_at(&failure_, std::move(e)); }
   /// *Requires*: state failed, not taken out.
@@ -115,6 +123,7 @@ struct closure {
   struct nothing {};
   union {
     nothing no_failure_{};
+    std::uint64_t stamp_;         // constant once the closure is linked
     std::exception_ptr failure_;  // belongs to whoever runs the task, until the state says failed
   };
 };

@@ -23,6 +23,7 @@ class worker_share;
 struct run_state {
   worker_share* share = nullptr;  ///< null: it may have all workers
   base::atomic<bool> stopped{false};
+  bool observed = false;  ///< its tasks are traced or recorded; constant once it has begun
   std::stop_source source;
   std::optional<std::exception_ptr> error;
   signal finished;

@@ -28,6 +28,13 @@ struct graph_node;
 struct recorded_call;
 class divisible_body;
 class worker_share;
+class run_recorder;
+}  // namespace weft::inline WEFT_ABI::sched
+namespace weft::inline WEFT_ABI::observe {
+class trace_row;
+struct open_slice;
+}  // namespace weft::inline WEFT_ABI::observe
+namespace weft::inline WEFT_ABI::sched {
 
 /// Looks of the owner at strand::attention end here. Any bit sends the owner off its fast path.
 enum attention_bits : std::uint8_t {
@@ -37,6 +44,7 @@ enum attention_bits : std::uint8_t {
   stop_asked = 8,         ///< the run of this strand was stopped
   watched = 16,           ///< somebody wants to know whether the owner still looks (watchdog.hpp)
   inlining_changed = 32,  ///< tasks may not run inside fork any more, or may again (inlining.hpp)
+  observed = 64,          ///< its tasks are traced or recorded; stays as long as it belongs to the run
 };
 
 /// idle: in the pool. running: a worker executes it. waiting: it needs a stolen closure to end first.
@@ -154,9 +162,15 @@ struct alignas(64) strand {
   worker* waiting_at = nullptr;       ///< whose list of waiting strands it is in
   strand* next = nullptr;             ///< in that list, or in a pool or queue
   strand* previous = nullptr;
-  strand* lower = nullptr;           ///< in a queue with priorities
-  strand* last_of_equals = nullptr;  ///< the same
-  std::byte* last_memory = nullptr;  ///< lent by the engine where none was left for an exception
+  strand* lower = nullptr;                ///< in a queue with priorities
+  strand* last_of_equals = nullptr;       ///< the same
+  run_recorder* recorder = nullptr;       ///< of the run, if it is recorded and this is its first strand
+  observe::trace_row* row = nullptr;      ///< of the executor, if there is a trace,
+  observe::open_slice* slices = nullptr;  ///< the bodies on its stack, the innermost first,
+  const char* waits_for = nullptr;        ///< why it waits
+  std::uint64_t waits_since = 0;          ///< and since when, in ticks; 0: it does not,
+  unsigned waits_on = 0;                  ///< and the worker that executed it until then
+  std::byte* last_memory = nullptr;       ///< lent by the engine where none was left for an exception
 
   /// Whether a fork may run its task at once: nothing pending in the frame, enough surplus, stack left.
   WEFT_ALWAYS_INLINE bool may_inline() const noexcept {

@@ -45,4 +45,9 @@ WEFT_FUNCTION void end_external(engine& e, strand& s, closure& c, std::exception
   e.visitors.fetch_sub(1, base::memory_order_release);  // pairs with close
 }
 
+WEFT_FUNCTION void trace_transfer(engine& e, std::uint64_t began, const char* kind,
+                                  std::uint64_t bytes) noexcept {
+  if (e.trace != nullptr) e.trace->add_transfer(began, kind, bytes);
+}
+
 }  // namespace weft::inline WEFT_ABI::sched

@@ -4,6 +4,7 @@
 
 #include <weft/base/call.hpp>
 #include <weft/flow/argument_adaptor.hpp>
+#include <weft/observe/traced_body.hpp>
 #include <weft/task/closure.hpp>
 
 #include <array>
@@ -146,6 +147,12 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...> final : pu
     }
   }
   ~task() {}  // run and drop destroy the payload
+
+  /// It is to be traced. *Requires*: it is not linked yet.
+  void trace(std::uint64_t stamp) noexcept {
+    what = &traced_;
+    set_stamp(stamp);
+  }
 
   /// The closure is about to be deferred. *Throws*: std::bad_alloc; then it has no payload any more.
   void set_lists_apart([[maybe_unused]] sched::arena& memory) {
@@ -316,6 +323,7 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...> final : pu
                                            false,
                                            false,
                                            travels ? &travel_of<task> : nullptr};
+  static constexpr sched::descriptor traced_ = observe::traced(what_);
 
   void* objects_[object_count != 0 ? object_count : 1];
   union {

@@ -31,8 +31,8 @@ class graph_fences {
   graph_node* end(const graph_node& n) noexcept {
     if (all_.empty() || n.task == nullptr || n.index >= all_.back().node->index) return nullptr;
     // A fence is in the group of the next one.
-    const auto group =
-        std::ranges::upper_bound(all_, n.index, {}, [](const entry& e) { return e.node->index; });
+    const auto group = std::partition_point(all_.begin(), all_.end(),
+                                            [&](const entry& e) { return e.node->index <= n.index; });
     --group->unended;
     --counted_;
     return next_();

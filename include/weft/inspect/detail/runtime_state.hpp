@@ -79,6 +79,13 @@ WEFT_FUNCTION weft::counters runtime_state::counters() const {
   return sum;
 }
 
+WEFT_FUNCTION bool runtime_state::write_trace() const {
+  const auto& trace = home().trace;
+  if (trace == nullptr) return false;
+  if (const int error = trace->write()) io::fail(error, "write the trace", trace->path());
+  return true;
+}
+
 WEFT_FUNCTION std::string runtime_state::describe() const {
   if (!born_.in_this_process()) return "this runtime was made before fork(); its workers do not exist here\n";
   return sched::describe(parts_->home);

@@ -91,6 +91,7 @@ class stall_watch {
     } catch (const std::bad_alloc&) {
       std::fputs("weft: nothing happens, and there is no memory to describe it\n", stderr);
     }
+    if (engine_.trace != nullptr) static_cast<void>(engine_.trace->write());  // its end says what fails
     std::fflush(stderr);
   }
 

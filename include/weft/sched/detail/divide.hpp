@@ -116,7 +116,7 @@ WEFT_FUNCTION divisible_body::divisible_body(void (*give)(void*, theft&), void* 
     : give_(give),
       context_(context),
       home_(current()),
-      listed_(!WEFT_RACES && home_.wanted_surplus != 0),
+      listed_(!WEFT_RACES && home_.wanted_surplus != 0 && home_.recorder == nullptr),
       exceptions_(std::uncaught_exceptions()) {
   if (is_outside(home_))
     fail_outside("a steal_function was made outside a task; only a running task has work to give away");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/sched/sync.hpp>
+#include <weft/task/run_recorder.hpp>
 #include <weft/task/run_state.hpp>
 
 namespace weft::inline WEFT_ABI::sched {
@@ -309,6 +310,8 @@ WEFT_NOINLINE WEFT_FUNCTION void sync(strand& s) {
     if (s.left.any()) [[unlikely]]
       s.release_deferred();
   }
+  if (s.recorder != nullptr) [[unlikely]]
+    s.recorder->sync();
   if (s.recorded != nullptr) [[unlikely]]
     resume_recorded(s);
   if (s.thrown) std::rethrow_exception(*std::exchange(s.thrown, std::nullopt));

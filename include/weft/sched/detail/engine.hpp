@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/context/overflow.hpp>
+#include <weft/observe/trace_abort.hpp>
 #include <weft/options.hpp>
 #include <weft/sched/detail/context_pool.hpp>
 #include <weft/sched/detail/ready_strands.hpp>
@@ -52,13 +53,15 @@ class engine {
   explicit engine(const runtime_options& o)
       : options(o),
         wanted_surplus(o.workers > 1 ? std::max(o.surplus, 1u) : 0),
+        trace(o.trace.empty() ? nullptr : new observe::watched_trace(o.trace, o.workers, o.trace_mb << 20)),
         contexts(o.stack_size, &worker::loop_on_context) {
     if (!base::heavy_fence_works())
       throw error("weft: this kernel offers no membarrier, which the runtime needs here");
     context::install_overflow_handler();
     context::set_task_name_hook(&current_task_name);
     workers.reserve(o.workers);
-    for (unsigned i = 0; i < o.workers; ++i) workers.push_back(std::make_unique<worker>(*this, i));
+    for (unsigned i = 0; i < o.workers; ++i)
+      workers.push_back(std::make_unique<worker>(*this, i, trace ? &trace->row(i) : nullptr));
     try {
       for (unsigned i = 0; i < o.workers; ++i) {
         workers[i]->start();
@@ -71,7 +74,7 @@ class engine {
   }
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
-  /// *Requires*: no run is going on.
+  /// Writes the trace, if there is one. *Requires*: no run is going on.
   ~engine() {
     close();
     while (shares_ != nullptr) delete std::exchange(shares_, shares_->next_of_engine);
@@ -202,7 +205,8 @@ class engine {
 
   /// Makes the strand part of a run. *Requires*: it is idle.
   static void join_run(strand& s, run_state& run) noexcept {
-    s.attention.exchange(0, base::memory_order_acq_rel);  // acquire pairs with begin_
+    s.attention.exchange(run.observed ? std::uint8_t{observed} : std::uint8_t{0},
+                         base::memory_order_acq_rel);  // acquire pairs with begin_
     // Sequentially consistent, with stop(): either this sees the flag, or stop sees the strand's run.
     s.run.store(&run, base::memory_order_seq_cst);
     s.share.store(run.share, base::memory_order_relaxed);  // published with the strand
@@ -224,7 +228,8 @@ class engine {
   }
 
   const runtime_options options;
-  unsigned wanted_surplus;  ///< constant while a run is going on
+  unsigned wanted_surplus;                              ///< constant while a run is going on
+  const std::unique_ptr<observe::watched_trace> trace;  ///< may be null
   context_pool contexts;
   ready_strands submitted;
   strand_list idle;

@@ -110,6 +110,16 @@ WEFT_COLD WEFT_FUNCTION fork_action classify_rare_fork(strand& s) noexcept {
     count_dropped(s);
     return fork_action::drop;
   }
+  if ((s.attention.load(base::memory_order_relaxed) & observed) != 0) {  // the owner's own store
+    if (s.recorder != nullptr) return fork_action::record;
+    if (s.live >= s.cap) make_room(s);
+    if (failing(s)) return classify_rare_fork(s);
+    if (s.pending() || s.surplus < s.wanted_surplus || context::stack_pointer() <= s.inline_limit)
+      return s.row != nullptr ? fork_action::defer_traced : fork_action::defer;
+    s.restore_limit();
+    if (s.row == nullptr) return fork_action::run_inline;
+    return fork_action::run_traced;
+  }
   return s.pending() ? fork_action::defer : fork_action::run_inline;
 }
 

@@ -104,7 +104,8 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, graph
   base::backoff patience;
   for (unsigned round = 0;; ++round) {
     // Without the lock, while nothing special has happened: the next of the batch.
-    if (g.entered && g.mine != nullptr && !f.is(frame::closed) && base::owner_load(s.attention) == 0) {
+    if (g.entered && g.mine != nullptr && !f.is(frame::closed) &&
+        (base::owner_load(s.attention) & ~observed) == 0) {
       g.at->next = std::exchange(g.done, g.at);
       g.at = std::exchange(g.mine, g.mine->next);
       base::owner_store(f.current, g.at->task);

@@ -8,7 +8,7 @@
 namespace weft::inline WEFT_ABI::sched {
 
 WEFT_FUNCTION outside_thief::outside_thief(engine& from, thief_filter may_take)
-    : engine_(from), hand_(std::make_unique<worker>(from, 0)) {
+    : engine_(from), hand_(std::make_unique<worker>(from, 0, nullptr)) {
   hand_->may_take_ = may_take;
   from.expect_outside_thief();
 }

@@ -176,7 +176,7 @@ inline strand* worker::end_graph_task(strand& s) noexcept {
   graph_node* n = std::exchange(s.node, nullptr);
   n->next = std::exchange(s.finished, n);
   // The next of the batch, unless somebody is hungry.
-  if (!s.thrown && s.batch != nullptr && s.attention.load(base::memory_order_relaxed) == 0) {
+  if (!s.thrown && s.batch != nullptr && (s.attention.load(base::memory_order_relaxed) & ~observed) == 0) {
     n = s.batch;
     s.batch = n->next;
   } else {

@@ -14,7 +14,9 @@ WEFT_FUNCTION recorded_scope::recorded_scope(strand& s, record_owner& o) noexcep
   if (is_outside(s))
     fail_outside("a recorded graph was called outside a task; pass the first task to runtime::run");
   // Within another one its tasks belong to that. Without thieves, there are no graphs.
-  if (s.recorded != nullptr || (!WEFT_CHECKED && s.wanted_surplus == 0) || failing(s)) return;
+  if (s.recorded != nullptr || (!WEFT_CHECKED && s.wanted_surplus == 0) || failing(s) ||
+      s.recorder != nullptr)
+    return;
   record& r = *o.record_;
   call_.of = &r;
   if (!r.ready()) {

@@ -31,11 +31,13 @@ WEFT_FUNCTION void run_call::limit_(unsigned workers) {
 
 WEFT_FUNCTION run_call::~run_call() { give_back_(); }
 
-WEFT_FUNCTION void run_call::execute(closure& root, const std::stop_token& stop) {
+WEFT_FUNCTION void run_call::execute(closure& root, const std::stop_token& stop, run_recorder* record) {
   strand& s = *std::exchange(strand_, nullptr);
   s.victim = nullptr;
   s.priority = 0;
   s.at_end = &end_;
+  s.recorder = record;
+  run_.observed = engine_.trace != nullptr || record != nullptr;
   s.root.current.store(&root, base::memory_order_relaxed);  // published by submit
   engine::join_run(s, run_);
   {
@@ -61,6 +63,7 @@ WEFT_FUNCTION void run_call::execute(closure& root, const std::stop_token& stop)
 /// The root's strand has ended. *Returns*: the signal for which the caller waits.
 WEFT_FUNCTION signal* run_call::end_(strand& s) noexcept {
   run_state& run = *s.run.load(base::memory_order_relaxed);  // constant since begin
+  s.recorder = nullptr;
   run.error = std::exchange(s.thrown, std::nullopt);
   return &run.finished;
 }

@@ -8,8 +8,18 @@
 
 namespace weft::inline WEFT_ABI::sched {
 
+/// Puts a theft into the trace. *Returns*: `got`.
+inline strand* worker::note_steal(std::uint64_t began, strand* got) noexcept {
+  if (row_ != nullptr) {
+    const closure& c = *got->root.current.load(base::memory_order_relaxed);  // set by this worker
+    row_->add_search(observe::trace_kind::steal, began, c.what->untraced != nullptr ? c.stamp() : 0);
+  }
+  return got;
+}
+
 /// Tries every worker once, beginning with a random one.
 inline strand* worker::steal() {
+  const std::uint64_t began = row_ != nullptr ? observe::ticks() : 0;
   auto& all = home_->workers;
   const std::size_t n = all.size(), start = next_random() % n;
   for (std::size_t i = 0; i < n; ++i) {
@@ -17,8 +27,8 @@ inline strand* worker::steal() {
     // Acquire pairs with adopt; the strand is checked again under its lock.
     if (&victim != this)
       if (strand* s = victim.running_.load(base::memory_order_acquire))
-        if (strand* got = steal_from_running(*s)) return got;
-    if (strand* got = steal_from_waiting(victim)) return got;
+        if (strand* got = steal_from_running(*s)) return note_steal(began, got);
+    if (strand* got = steal_from_waiting(victim)) return note_steal(began, got);
   }
   return nullptr;
 }

@@ -70,6 +70,13 @@ inline strand* worker::take_kept() noexcept {
   return kept_.exchange(nullptr, base::memory_order_acquire);  // pairs with keep: others may have had it
 }
 
+/// What a strand waits for, in words.
+inline const char* reason_of(const wait_reason& what) noexcept {
+  if (what.task != nullptr) return what.task->what->run != nullptr ? "a task elsewhere" : "an event";
+  if (what.large != nullptr) return "a ready task";
+  return what.happens->what != nullptr ? what.happens->what : "the end of a run";
+}
+
 /// Gives back the place of a strand that this worker has put aside or ended. A strand that has it now is kept
 /// if it goes on, and submitted if it begins.
 WEFT_COLD inline void worker::give_back(worker_share& share) noexcept {
@@ -91,6 +98,8 @@ inline bool worker::put_aside(strand& s, const wait_reason& what) noexcept {
   using namespace base;
   worker_share* const share = s.share.load(memory_order_relaxed);  // the strand may soon be somebody else's
   counters_.add(counter::deferred, std::exchange(s.deferred, 0));
+  if (row_ != nullptr) [[unlikely]]
+    observe::interrupt_slices(s, reason_of(what));
   running_.store(nullptr, memory_order_release);  // a hint for thieves; they check the status under the lock
   set_current(idle_);
   s.mutex.lock();

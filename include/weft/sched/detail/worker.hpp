@@ -5,6 +5,7 @@
 #include <weft/base/thread.hpp>
 #include <weft/graph/graph.hpp>
 #include <weft/observe/counters.hpp>
+#include <weft/observe/trace_slices.hpp>
 #include <weft/sched/detail/context_pool.hpp>
 #include <weft/sched/detail/drain.hpp>
 #include <weft/sched/detail/readiness.hpp>
@@ -31,8 +32,8 @@ class worker_share;
 ///  4. Everything else belongs to the worker's thread; counters may be read by anybody.
 class worker {
  public:
-  worker(engine& home, unsigned index)
-      : index_(index), home_(&home), random_(index * 0x9E3779B97F4A7C15ull + 1) {
+  worker(engine& home, unsigned index, observe::trace_row* row)
+      : index_(index), home_(&home), row_(row), random_(index * 0x9E3779B97F4A7C15ull + 1) {
     idle_.executor = this;
     idle_.worker_number = number_.value();
   }
@@ -68,6 +69,11 @@ class worker {
     s.mutex.unlock();
     s.executor = this;
     s.worker_number = number_.value();
+    if (row_ != nullptr) [[unlikely]] {
+      row_->note_adoption();
+      if (s.waits_since != 0) observe::resume_slices(s, *row_);
+      s.row = row_;
+    }
     running_.store(&s, base::memory_order_release);  // pairs with the acquire of thieves
     set_current(s);
   }
@@ -131,6 +137,7 @@ class worker {
   strand* look_around();
   strand* sleep();
   strand* steal();
+  strand* note_steal(std::uint64_t began, strand* got) noexcept;
   strand* steal_from_running(strand& s);
   strand* steal_from_waiting(worker& victim);
   strand* take_part(strand& s) noexcept;
@@ -149,6 +156,7 @@ class worker {
   const worker_number number_;
   const unsigned index_;
   engine* home_;
+  observe::trace_row* const row_;   ///< of the trace; null: there is none
   context_slot* active_ = nullptr;  ///< the stack the thread is on
   context_slot native_;             ///< the kernel thread's own stack
   switch_action switch_action_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <weft/context/overflow.hpp>
+#include <weft/observe/recorded_body.hpp>
 #include <weft/sched/detail/steal.hpp>
 
 #include <cfenv>
@@ -75,6 +76,24 @@ inline void set_inline_limit(strand& s) noexcept {
   s.inline_limit = disabled || !s.executor->home().options.inlining ? no_inlining : s.stack_limit;
 }
 
+/// Runs the closure for which the strand was made.
+inline void run_first_body(strand& s, closure& c) noexcept {
+  if (s.recorder != nullptr) [[unlikely]] {
+    try {
+      const observe::recorded_root whole(s);
+      run_body(s, c);
+    } catch (...) {  // what begins the record
+      c.what->drop(c);
+      s.thrown = std::current_exception();
+    }
+  } else if (s.row != nullptr && c.what->untraced == nullptr) [[unlikely]] {
+    const observe::traced_body here(s, c.what->options(c).name, 0);
+    run_body(s, c);
+  } else {
+    run_body(s, c);
+  }
+}
+
 /// Executes until the strand ends or waits. `this` may be another worker than the caller's when it returns.
 inline void worker::execute(strand& s) {
   if (s.suspended != nullptr) {  // continue its body on its own stack and leave this one
@@ -96,7 +115,7 @@ inline void worker::execute(strand& s) {
       count(counter::dropped);
       s.thrown = cancellation();
     } else {
-      run_body(s, c);
+      run_first_body(s, c);
     }
   }
   if (s.pending_at_root()) ended = drain(s, &s.root, true);
@@ -219,6 +238,7 @@ inline strand* worker::find_work() {
     return found;
   }
   kept_in_a_row_ = 0;
+  const std::uint64_t began = row_ != nullptr ? observe::ticks() : 0;
   e.searching.fetch_add(1, base::memory_order_relaxed);                      // a hint, see offer
   while (found == nullptr && !e.closing.load(base::memory_order_acquire)) {  // pairs with close
     const auto start = base::clock::now();
@@ -234,6 +254,7 @@ inline strand* worker::find_work() {
     }
   }
   e.searching.fetch_sub(1, base::memory_order_relaxed);
+  if (row_ != nullptr) row_->add_search(observe::trace_kind::search, began);
   if (found != nullptr) {
     e.wakes_in_vain.store(0, base::memory_order_relaxed);
     // Where one found work there may be more: wake the next, who does the same.
@@ -315,6 +336,7 @@ inline strand* worker::sleep() {
   strand* found = e.closing.load(base::memory_order_seq_cst) ? nullptr : look_around();  // pairs with close
   thorough_ = false;
   asleep_.store(true, base::memory_order_relaxed);  // for reports, as below
+  const std::uint64_t began = row_ != nullptr ? observe::ticks() : 0;
   if (found != nullptr || e.closing.load(base::memory_order_seq_cst)) {
     e.bell.cancel();
   } else if (look_again_ != deadline::clock::time_point::max()) {
@@ -330,6 +352,7 @@ inline strand* worker::sleep() {
     e.bell.wait(key);
   }
   asleep_.store(false, base::memory_order_relaxed);
+  if (row_ != nullptr && found == nullptr) row_->add(observe::trace_kind::sleep, began, nullptr);
   e.kept_told.store(false, base::memory_order_relaxed);  // this worker may find something else
   e.searching.fetch_add(1, base::memory_order_relaxed);  // a hint, see offer
   return found;

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: BSL-1.0
+// A run that explains itself: the graph of its tasks, and how far it could scale.
+#pragma once
+
+#include <weft/observe/graph_file.hpp>
+#include <weft/observe/work_and_span.hpp>

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSL-1.0
+// The beginning and the end of a body in the record of its run.
+#pragma once
+
+#include <weft/base/error.hpp>
+#include <weft/task/run_recorder.hpp>
+#include <weft/task/strand.hpp>
+
+namespace weft::inline WEFT_ABI::observe {
+
+/// A task that runs inside fork in a recorded run. It is told its accesses between constructor and begin().
+class recorded_body {
+ public:
+  /// *Throws*: weft::error if the run cannot be followed any further; what the recorder throws.
+  recorded_body(sched::strand& s, const char* name) : recorder_(*s.recorder) {
+    if (context::stack_pointer() <= s.stack_limit)
+      throw error("weft: the tasks of a recorded run nest too deep; raise runtime_options::stack_size");
+    if (sched::inlining_disablers.load(base::memory_order_acquire) != 0)  // pairs with end_
+      throw error("weft: a run cannot be recorded while tasks may wait for one another (ordered locks)");
+    recorder_.begin_task(name);
+  }
+  recorded_body(const recorded_body&) = delete;
+  recorded_body& operator=(const recorded_body&) = delete;
+  ~recorded_body() { recorder_.end_body(); }
+
+  void add(const sched::access& a, bool weak) { recorder_.add_access(a, weak); }
+  void begin() { recorder_.begin_body(); }
+
+ private:
+  sched::run_recorder& recorder_;
+};
+
+/// The first body of a recorded run.
+class recorded_root {
+ public:
+  /// The strand is to run all tasks inside fork, and loops are to be divided into their smallest parts.
+  explicit recorded_root(sched::strand& s) : recorder_(*s.recorder) {
+    s.surplus = 0;
+    s.wanted_surplus = 1;
+    s.limit = sched::no_inlining;
+    recorder_.begin_run();
+  }
+  recorded_root(const recorded_root&) = delete;
+  recorded_root& operator=(const recorded_root&) = delete;
+  ~recorded_root() { recorder_.end_run(); }
+
+ private:
+  sched::run_recorder& recorder_;
+};
+
+}  // namespace weft::inline WEFT_ABI::observe

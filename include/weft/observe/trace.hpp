@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSL-1.0
+// The trace of one runtime: what its workers did and when, as a file in the trace-event format of Chrome.
+#pragma once
+
+#include <weft/observe/json_text.hpp>
+#include <weft/observe/open_slice.hpp>
+#include <weft/observe/tick_clock.hpp>
+#include <weft/observe/trace_file.hpp>
+#include <weft/observe/trace_names.hpp>
+#include <weft/observe/trace_ring.hpp>
+
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace weft::inline WEFT_ABI::observe {
+
+/// When and by which worker a task was forked, in one word: ticks since the trace began, and the worker. Also
+/// the identity of the task. 0: not known.
+struct fork_stamp {
+  static constexpr unsigned worker_bits = 12;
+
+  static std::uint64_t pack(std::uint64_t since_start, unsigned worker) noexcept {
+    return since_start << worker_bits | worker;
+  }
+  static std::uint64_t time(std::uint64_t stamp) noexcept { return stamp >> worker_bits; }
+  static unsigned worker(std::uint64_t stamp) noexcept { return stamp & ((1u << worker_bits) - 1); }
+};
+
+/// The records of one worker. *Thread safety*: that worker's thread, any member.
+class trace_row {
+ public:
+  trace_row(unsigned worker, std::size_t records, const moment& start, trace_names& names)
+      : worker_(worker), start_(start.at), ring_(records), names_(names) {}
+
+  void add(trace_kind kind, std::uint64_t begin, const char* kept_name, std::uint64_t more = 0) noexcept {
+    const std::uint64_t now = ticks();
+    ring_.add({begin, now > begin ? now - begin : 0, kind, kept_name, more});
+  }
+  /// The worker has a strand now.
+  void note_adoption() noexcept { adopted_ = ticks(); }
+  /// Adds a search, which ended when the worker had a strand.
+  void add_search(trace_kind kind, std::uint64_t begin, std::uint64_t more = 0) noexcept {
+    const std::uint64_t end = adopted_ > begin ? adopted_ : ticks();
+    ring_.add({begin, end - begin, kind, nullptr, more});
+  }
+  /// Says how much there is to do, at most every so many ticks.
+  void add_level(std::uint64_t now, std::uint32_t ready, std::uint32_t pending) noexcept {
+    constexpr std::uint64_t pause = 100'000;
+    if (now - last_level_ < pause) return;
+    last_level_ = now;
+    ring_.add({now, 0, trace_kind::level, nullptr, std::uint64_t{ready} << 32 | pending});
+  }
+  const char* keep(const char* name) noexcept { return names_.keep(name); }
+  /// Of a task that is being forked.
+  std::uint64_t stamp() const noexcept { return fork_stamp::pack(ticks() - start_, worker_); }
+  unsigned worker() const noexcept { return worker_; }
+  const trace_ring& ring() const noexcept { return ring_; }
+
+ private:
+  const unsigned worker_;
+  const std::uint64_t start_;
+  std::uint64_t last_level_ = 0;
+  std::uint64_t adopted_ = 0;
+  trace_ring ring_;
+  trace_name_cache names_;
+};
+
+/// All records of a runtime, and the file into which they go.
+/// *Thread safety*: any thread, any member but constructor and destructor.
+class trace {
+ public:
+  /// `bytes`: of memory for the records of all workers. *Throws*: std::system_error if the file cannot be
+  /// written; std::bad_alloc.
+  trace(const std::string& path, unsigned workers, std::size_t bytes)
+      : megabytes_(bytes >> 20), file_(path), text_(file_.descriptor()) {
+    const std::size_t each = bytes / sizeof(trace_record) / (workers + 1);
+    for (unsigned i = 0; i <= workers; ++i) rows_.emplace_back(i, each, start_, names_);
+  }
+  trace(const trace&) = delete;
+  trace& operator=(const trace&) = delete;
+  /// Writes the file. What fails is said on the standard error stream. *Requires*: the workers have ended.
+  ~trace() { say_(write()); }
+
+  /// The row of a worker.
+  trace_row& row(unsigned worker) noexcept { return rows_[worker]; }
+  const std::string& path() const noexcept { return file_.path(); }
+  bool has(const trace_row& r) const noexcept {
+    for (const trace_row& mine : rows_)
+      if (&mine == &r) return true;
+    return false;
+  }
+
+  /// Adds a transfer between memory and a file, which no worker executes.
+  void add_transfer(std::uint64_t begin, const char* kind, std::uint64_t bytes) noexcept {
+    const std::lock_guard hold(transfers_mutex_);
+    trace_row& all = rows_.back();
+    all.add(trace_kind::transfer, begin, all.keep(kind), bytes);
+  }
+
+  /// Writes what there is now, in place of what was written before. *Returns*: 0, or an error number.
+  int write() noexcept {
+    const std::lock_guard hold(write_mutex_);
+    return write_all_(nullptr, nullptr);
+  }
+  /// The same in a signal handler, unless somebody is just writing; with the bodies that have not ended on
+  /// the calling thread, the innermost first.
+  void write_last_words(const open_slice* bodies, const trace_row* of) noexcept {
+    if (::getpid() != static_cast<pid_t>(process_) || !base::lock_within(write_mutex_, 10'000)) return;
+    static_cast<void>(write_all_(bodies, of));
+    write_mutex_.unlock();
+  }
+
+ private:
+  void say_(int error) noexcept {
+    if (error != 0)
+      std::fprintf(stderr, "weft: cannot write the trace '%s': %s\n", path().c_str(), std::strerror(error));
+    std::uint64_t all = 0, gone = 0;
+    for (const trace_row& r : rows_) {
+      all += r.ring().added();
+      gone += r.ring().oldest() + r.ring().lost();
+    }
+    if (gone != 0)
+      std::fprintf(stderr,
+                   "weft: the trace '%s' lacks the oldest %llu of %llu records; WEFT_TRACE_MB is %zu\n",
+                   path().c_str(), static_cast<unsigned long long>(gone),
+                   static_cast<unsigned long long>(all), megabytes_);
+  }
+
+  int write_all_(const open_slice* bodies, const trace_row* of) noexcept {
+    file_.restart();
+    const moment end;
+    scale_ = nanoseconds_per_tick(start_, end);
+    bool first = true;
+    text_.raw("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    event_(first, "M", rows_.front(), "process_name").raw(",\"args\":{\"name\":\"weft runtime\"}}");
+    for (const trace_row& r : rows_) {
+      event_(first, "M", r, "thread_name").raw(",\"args\":{\"name\":\"");
+      if (&r == &rows_.back())
+        text_.raw("transfers\"}}");
+      else
+        text_.raw("worker ").number(r.worker()).raw("\"}}");
+      event_(first, "M", r, "thread_sort_index")
+          .raw(",\"args\":{\"sort_index\":")
+          .number(r.worker())
+          .raw("}}");
+    }
+    std::uint64_t gone = 0;
+    for (const trace_row& r : rows_) {
+      const std::uint64_t added = r.ring().added();
+      for (std::uint64_t i = r.ring().oldest(); i < added; ++i) {
+        trace_record record{};
+        if (r.ring().read(i, record))
+          write_record_(first, r, record);
+        else
+          ++gone;
+      }
+      gone += r.ring().oldest() + r.ring().lost();
+    }
+    unsigned most = 1000;
+    for (const open_slice* b = bodies; b != nullptr && most != 0; b = b->outer, --most)
+      write_record_(first, *of, {b->begin, end.at - b->begin, trace_kind::task, b->name, b->fork});
+    text_.raw("\n],\"otherData\":{\"dropped_records\":").number(gone).raw("}}\n");
+    return text_.end();
+  }
+
+  json_text& event_(bool& first, std::string_view phase, const trace_row& r, std::string_view name) noexcept {
+    if (!std::exchange(first, false)) text_.raw(",\n");
+    text_.raw("{\"ph\":\"")
+        .raw(phase)
+        .raw("\",\"pid\":")
+        .number(process_)
+        .raw(",\"tid\":")
+        .number(r.worker());
+    return text_.raw(",\"name\":").string(name);
+  }
+  json_text& at_(std::uint64_t tick) noexcept { return since_(tick > start_.at ? tick - start_.at : 0); }
+  json_text& since_(std::uint64_t passed) noexcept {
+    return text_.raw(",\"ts\":").microseconds(static_cast<double>(passed) * scale_);
+  }
+  json_text& slice_(bool& first, const trace_row& r, std::string_view category, std::string_view name,
+                    const trace_record& x) noexcept {
+    event_(first, "X", r, name).raw(",\"cat\":\"").raw(category).raw("\"");
+    return at_(x.begin).raw(",\"dur\":").microseconds(static_cast<double>(x.length) * scale_);
+  }
+  /// One point of an arrow, bound to the slice around it.
+  void arrow_(bool& first, std::string_view phase, const trace_row& r, std::string_view name,
+              std::uint64_t id, std::uint64_t passed) noexcept {
+    event_(first, phase, r, name).raw(",\"cat\":\"arrow\",\"bp\":\"e\",\"id\":").number(id);
+    since_(passed).raw("}");
+  }
+
+  /// What lies beside the slices of the workers and may overlap with others of its kind.
+  void apart_(bool& first, const trace_row& r, std::string_view category, std::string_view name,
+              std::uint64_t id, std::uint64_t begin, std::uint64_t end,
+              std::optional<std::uint64_t> bytes) noexcept {
+    for (const bool begins : {true, false}) {
+      event_(first, begins ? "b" : "e", r, name)
+          .raw(",\"cat\":\"")
+          .raw(category)
+          .raw("\",\"id\":")
+          .number(id);
+      since_(begins ? begin : end);
+      if (begins && bytes) text_.raw(",\"args\":{\"bytes\":").number(*bytes).raw("}");
+      text_.raw("}");
+    }
+  }
+
+  void write_record_(bool& first, const trace_row& r, const trace_record& x) noexcept {
+    const std::uint64_t begin = x.begin > start_.at ? x.begin - start_.at : 0, end = begin + x.length;
+    switch (x.kind) {
+      case trace_kind::task:
+        slice_(first, r, "task", x.name, x).raw("}");
+        if (x.more != 0) arrow_(first, "f", r, "stolen", x.more, end);
+        break;
+      case trace_kind::steal:
+        slice_(first, r, "idle", "steal", x).raw("}");
+        if (x.more != 0 && fork_stamp::worker(x.more) + 1 < rows_.size()) {
+          arrow_(first, "s", rows_[fork_stamp::worker(x.more)], "stolen", x.more, fork_stamp::time(x.more));
+          arrow_(first, "t", r, "stolen", x.more, end);
+        }
+        break;
+      case trace_kind::wait: {
+        const std::uint64_t id = ++ids_;
+        const trace_row& from = x.more + 1 < rows_.size() ? rows_[x.more] : r;
+        apart_(first, from, "wait", x.name, id, begin, end, {});
+        arrow_(first, "s", from, "goes on", fork_stamp::pack(id, (1u << fork_stamp::worker_bits) - 1), begin);
+        arrow_(first, "f", r, "goes on", fork_stamp::pack(id, (1u << fork_stamp::worker_bits) - 1), end);
+        break;
+      }
+      case trace_kind::sleep:
+        slice_(first, r, "idle", "sleep", x).raw("}");
+        break;
+      case trace_kind::search:
+        slice_(first, r, "idle", "search", x).raw("}");
+        break;
+      case trace_kind::level: {
+        event_(first, "C", r, "tasks").raw(",\"id\":").number(r.worker());
+        at_(x.begin).raw(",\"args\":{\"ready\":").number(x.more >> 32);
+        text_.raw(",\"pending\":").number(x.more & 0xffff'ffffu).raw("}}");
+        break;
+      }
+      case trace_kind::transfer:
+        apart_(first, r, "transfer", x.name, ++ids_, begin, end, x.more);
+        break;
+    }
+  }
+
+  const std::size_t megabytes_;
+  const moment start_;
+  const std::uint64_t process_ = static_cast<std::uint64_t>(::getpid());
+  trace_file file_;
+  json_text text_;
+  double scale_ = 1;
+  std::uint64_t ids_ = 0;
+  trace_names names_;
+  std::deque<trace_row> rows_;
+  base::spin_lock transfers_mutex_;
+  base::spin_lock write_mutex_;
+};
+
+}  // namespace weft::inline WEFT_ABI::observe

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSL-1.0
+// Who is told of the tasks of a run that is executed serially, in reference order.
+#pragma once
+
+#include <weft/task/access.hpp>
+
+namespace weft::inline WEFT_ABI::sched {
+
+/// Is told what happens in one run, by the thread that executes it. Each body ends before the one around it
+/// goes on. What a function throws ends the run, as if the task had thrown it.
+class run_recorder {
+ public:
+  run_recorder() = default;
+  run_recorder(const run_recorder&) = delete;
+  run_recorder& operator=(const run_recorder&) = delete;
+
+  /// The first body of the run begins; the record of an earlier run is forgotten.
+  virtual void begin_run() = 0;
+  /// The running body forks a task.
+  virtual void begin_task(const char* name) = 0;
+  /// It has this access. `weak`: only its children use it, so it need not wait itself.
+  virtual void add_access(const access& a, bool weak) = 0;
+  /// That was all; its body begins.
+  virtual void begin_body() = 0;
+  /// The body has ended, with all below it.
+  virtual void end_body() noexcept = 0;
+  /// The running body waits for its children.
+  virtual void sync() noexcept = 0;
+  /// The first body of the run has ended, with all below it.
+  virtual void end_run() noexcept = 0;
+
+ protected:
+  ~run_recorder() = default;
+};
+
+}  // namespace weft::inline WEFT_ABI::sched

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSL-1.0
+// Programs that are traced. usage: trace_program <scene> <file>     prints what the trace has to show
+#include <weft/threads/condition.hpp>
+#include <weft/threads/spawn.hpp>
+#include <weft/weft.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace {
+
+void spin(std::chrono::microseconds t) {
+  for (const auto end = std::chrono::steady_clock::now() + t; std::chrono::steady_clock::now() < end;) {
+  }
+}
+
+std::atomic<int> calls{0};
+
+int fib(int n) {
+  calls.fetch_add(1, std::memory_order_relaxed);
+  if (n < 2) return n;
+  auto a = weft::fork({.name = "fib"}, fib, n - 1);
+  auto b = weft::fork({.name = "fib"}, fib, n - 2);
+  weft::sync();
+  return a.get() + b.get();
+}
+
+/// Deferred, stolen and inlined tasks, each counted by itself.
+void tree(const std::string& file, unsigned workers) {
+  weft::runtime rt({.workers = workers, .trace = file});
+  const int found = rt.run(fib, 16);
+  std::printf("result %d\ntasks fib %d\nsteals %llu\n", found, calls.load() - 1,
+              static_cast<unsigned long long>(rt.counters().steals));
+}
+
+/// Large frames, contributions, weak rights, loops.
+void mixed(const std::string& file) {
+  weft::runtime rt({.workers = 3, .trace = file});
+  std::atomic<int> parts{0};
+  long total = 0;
+  for (int round = 0; round < 5; ++round) {
+    weft::shared<long> sum(0), value(1);
+    rt.run([&] {
+      for (int i = 0; i < 200; ++i) {
+        weft::fork(
+            {.name = "add"}, [](const long& v, auto s) { s += v; }, weft::read(value),
+            weft::reduce(sum, std::plus<>{}));
+        if (i % 50 == 0)
+          weft::fork(
+              {.name = "weak"},
+              [](weft::weak_update<long> v) {
+                weft::fork({.name = "below"}, [](long& x) { x += 1; }, weft::update(v));
+              },
+              weft::weak_update(value));
+      }
+      weft::fork_for({.name = "loop", .grain = 4}, 0, 1000, [&](int) { parts.fetch_add(1); });
+    });
+    total += sum.get();
+  }
+  std::printf("total %ld\nindices %d\ntasks add 1000\ntasks weak 20\ntasks below 20\n", total, parts.load());
+}
+
+/// Bodies that wait, and go on on another worker.
+void waits(const std::string& file) {
+  weft::runtime rt({.workers = 2, .trace = file});
+  rt.run([] {
+    for (int i = 0; i < 20; ++i) {
+      weft::shared<int> a(0);
+      auto slow = weft::fork({.name = "slow"}, [] { return spin(std::chrono::microseconds(300)), 1; });
+      weft::fork(
+          {.name = "other"}, [](int& v) { spin(std::chrono::microseconds(300)), v = 1; }, weft::write(a));
+      weft::sync();
+    }
+    weft::fork({.name = "held", .event = true}, [] {
+      std::thread([done = weft::this_task::hold()]() mutable {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        done.complete();
+      }).detach();
+    });
+    weft::sync();
+  });
+  std::printf("suspensions %llu\ntasks held 1\n",
+              static_cast<unsigned long long>(rt.counters().suspensions + rt.counters().parkings));
+}
+
+/// Names that are no text.
+void hostile(const std::string& file) {
+  weft::runtime rt({.workers = 2, .trace = file});
+  std::uint64_t random = 88172645463325252u;
+  rt.run([&] {
+    for (int i = 0; i < 3000; ++i) {
+      char name[24];  // gone before the trace is written
+      for (char& c : name) {
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        c = static_cast<char>(random % 3 == 0 ? "\"\\\n\x1f/\x7f{"[random / 3 % 7] : random >> 16);
+      }
+      name[random % sizeof name] = '\0';
+      weft::fork({.name = name}, [] {});
+      weft::sync();
+    }
+  });
+  std::puts("all 3001");
+}
+
+void small(const std::string& file) {
+  weft::runtime rt({.workers = 1, .trace = file, .trace_mb = 1});
+  rt.run([] {
+    for (int i = 0; i < 100'000; ++i) weft::fork({.name = "one"}, [] {});
+  });
+  std::puts("forked 100001");
+}
+
+void two(const std::string& file) {
+  {
+    weft::runtime first({.workers = 1, .trace = file}), second({.workers = 1, .trace = file});
+    first.run([] { weft::fork({.name = "of the first"}, [] {}); });
+    second.run([] { weft::fork({.name = "of the second"}, [] {}); });
+    if (!first.write_trace()) std::puts("no trace");
+  }
+  weft::runtime plain({.workers = 1});
+  if (plain.write_trace()) std::puts("a trace of nothing");
+}
+
+void request(const std::string& file) {
+  weft::runtime rt({.workers = 1, .trace = file});
+  rt.run([&] {
+    weft::fork({.name = "early"}, [] {});
+    weft::sync();
+    rt.write_trace();
+  });
+  std::fflush(stdout);
+  std::_Exit(0);  // the end of the runtime does not write
+}
+
+void unwritable() {
+  try {
+    weft::runtime rt({.workers = 1, .trace = "/nonexistent/trace.json"});
+  } catch (const std::system_error& e) {
+    std::puts(e.what());
+  }
+}
+
+void full() {
+  weft::runtime rt({.workers = 1, .trace = "/dev/full"});
+  std::printf("result %d\n", rt.run(fib, 10));
+  try {
+    rt.write_trace();
+  } catch (const std::system_error& e) {
+    std::puts(e.what());
+  }
+}
+
+void dies(const std::string& file, bool by_exception) {
+  weft::runtime rt({.workers = 2, .trace = file});
+  rt.run([&] {
+    weft::fork({.name = "before"}, [] {});
+    weft::sync();
+    weft::fork({.name = "last"}, [&]() noexcept {
+      if (by_exception) std::terminate();
+      std::abort();
+    });
+  });
+}
+
+void stalls(const std::string& file) {
+  weft::runtime rt({.workers = 1, .stall = std::chrono::milliseconds(40), .trace = file});
+  rt.run([&] {
+    weft::fork({.name = "before the stall"}, [] {});
+    weft::sync();
+    weft::fork([] { std::this_thread::sleep_for(std::chrono::milliseconds(400)); });
+    weft::sync();
+    std::fflush(stdout);
+    std::_Exit(0);
+  });
+}
+
+void throws(const std::string& file) {
+  weft::runtime rt({.workers = 2, .trace = file});
+  try {
+    rt.run([] {
+      weft::fork({.name = "thrower"}, [] { throw std::runtime_error("planned"); });
+      weft::sync();
+    });
+  } catch (const std::runtime_error& e) {
+    std::puts(e.what());
+  }
+  std::puts("tasks thrower 1");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  const std::string scene = argv[1], file = argv[2];
+  if (scene == "tree") tree(file, 2);
+  if (scene == "serial") tree(file, 1);
+  if (scene == "mixed") mixed(file);
+  if (scene == "waits") waits(file);
+  if (scene == "hostile") hostile(file);
+  if (scene == "small") small(file);
+  if (scene == "two") two(file);
+  if (scene == "request") request(file);
+  if (scene == "unwritable") unwritable();
+  if (scene == "full") full();
+  if (scene == "aborts") dies(file, false);
+  if (scene == "terminates") dies(file, true);
+  if (scene == "stalls") stalls(file);
+  if (scene == "throws") throws(file);
+}

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""Runs a scene of trace_program and checks the trace against what the program itself has counted.
+
+usage: trace_test.py <trace_program> <scene>
+"""
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+fields = {
+    "X": {"ph", "pid", "tid", "name", "cat", "ts", "dur"},
+    "M": {"ph", "pid", "tid", "name", "args"},
+    "C": {"ph", "pid", "tid", "name", "id", "ts", "args"},
+    "b": {"ph", "pid", "tid", "name", "cat", "id", "ts"},
+    "e": {"ph", "pid", "tid", "name", "cat", "id", "ts"},
+    "s": {"ph", "pid", "tid", "name", "cat", "bp", "id", "ts"},
+    "t": {"ph", "pid", "tid", "name", "cat", "bp", "id", "ts"},
+    "f": {"ph", "pid", "tid", "name", "cat", "bp", "id", "ts"},
+}
+
+
+def check(condition, sentence):
+    if not condition:
+        sys.exit(sentence)
+
+
+def load(path):
+    """The events of a file that has the form it should have."""
+    data = json.loads(path.read_bytes().decode("utf-8"))
+    check(set(data) == {"displayTimeUnit", "traceEvents", "otherData"}, f"members {set(data)}")
+    for e in data["traceEvents"]:
+        check(e["ph"] in fields and fields[e["ph"]] | {"args"} >= set(e) >= fields[e["ph"]], f"fields of {e}")
+        check(e.get("ts", 0) >= 0 and e.get("dur", 0) >= 0, f"times of {e}")
+    return data["traceEvents"], data["otherData"]["dropped_records"]
+
+
+def check_nesting(events):
+    """The slices of a row nest: none ends inside another one that it did not begin in."""
+    rows = collections.defaultdict(list)
+    for e in events:
+        if e["ph"] == "X":
+            rows[e["tid"]].append((e["ts"], -e["dur"], e))
+    for row in rows.values():
+        open_ends = []
+        for ts, minus, e in sorted(row, key=lambda r: r[:2]):
+            while open_ends and open_ends[-1] <= ts + 0.002:
+                open_ends.pop()
+            check(not open_ends or ts - minus <= open_ends[-1] + 0.002, f"{e} crosses the end of another slice")
+            open_ends.append(ts - minus)
+
+
+def check_arrows(events):
+    """An arrow goes forward in time, from one worker to others."""
+    arrows = collections.defaultdict(list)
+    for e in events:
+        if e["ph"] in "stf" and e["cat"] == "arrow":
+            arrows[e["id"]].append(e)
+    whole = 0
+    for points in arrows.values():
+        points.sort(key=lambda e: "stf".index(e["ph"]))
+        check([e["ph"] for e in points] in (["s", "t", "f"], ["s", "f"], ["s", "t"], ["f"]), f"arrow {points}")
+        check(all(a["ts"] <= b["ts"] + 0.002 for a, b in zip(points, points[1:])), f"arrow {points} goes back")
+        whole += points[0]["ph"] == "s" and points[-1]["ph"] == "f"
+    return whole
+
+
+def main(program, scene):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="weft-trace-"))
+    path = folder / "trace.json"
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("WEFT_")}
+    run = subprocess.run([program, scene, str(path)], capture_output=True, text=True, env=environment)
+    said = run.stdout + run.stderr
+    print(said)
+    if scene in ("aborts", "terminates"):
+        check(run.returncode == -6, f"ended with {run.returncode}")
+    else:
+        check(run.returncode == 0, f"ended with {run.returncode}")
+    if scene == "unwritable":
+        check("weft: cannot write the trace '/nonexistent/trace.json'" in run.stdout, "not refused at the start")
+        return
+    if scene == "full":
+        check("result 55" in run.stdout, "the run was lost")
+        check(run.stdout.count("No space left") == 1 and run.stderr.count("No space left") == 1, "the loss was not told")
+        return
+
+    events, dropped = load(path)
+    check_nesting(events)
+    arrows = check_arrows(events)
+    count = collections.Counter(e["name"] for e in events if e["ph"] == "X" and e["cat"] == "task")
+    numbers = {}
+    for line in run.stdout.splitlines():
+        words = line.rsplit(" ", 1)
+        if words[0].startswith("tasks "):
+            name = words[0][len("tasks "):]
+            # A body that waits appears once more for each of its waits.
+            most = int(words[1]) * (1 if scene not in ("waits", "tree") else 3)
+            check(int(words[1]) <= count[name] <= most, f"{count[name]} slices of {name}")
+        elif len(words) == 2 and words[1].isdigit():
+            numbers[words[0]] = int(words[1])
+    if scene == "serial":
+        check(count["fib"] == calls(16) - 1, f"{count['fib']} slices")
+        check(arrows == 0, "an arrow without a thief")
+    if scene == "tree":
+        steals = sum(e["ph"] == "X" and e["name"] == "steal" for e in events)
+        check(steals == numbers["steals"], f"{steals} steals in the trace")
+        check(arrows > 0 or steals == 0, "no arrow from a fork to the end of a stolen task")
+    if scene == "mixed":
+        check(numbers["indices"] == 5000 and numbers["total"] >= 1000, "wrong results")
+        check(count["loop"] >= 5, "no loop")
+    if scene == "waits":
+        waits = [e for e in events if e["ph"] == "b" and e["cat"] == "wait"]
+        check(len(waits) == sum(e["ph"] == "e" for e in events), "a wait without an end")
+        check(len(waits) == numbers["suspensions"], f"{len(waits)} waits in the trace")
+        check("an event" in {e["name"] for e in waits}, "no wait for the event")
+    if scene == "hostile":
+        check(sum(count.values()) == numbers["all"] and len(count) > 2000, f"{sum(count.values())} tasks")
+    if scene == "small":
+        left = sum(e["ph"] in "X" for e in events)
+        check(0 < dropped and "lacks the oldest" in run.stderr, "the loss was not told")
+        check(left + sum(e["ph"] == "C" for e in events) + dropped >= numbers["forked"], f"{left} slices, {dropped} dropped")
+    else:
+        check(dropped == 0, f"{dropped} records dropped")
+    if scene == "two":
+        check(count["of the first"] == 1 and count["of the second"] == 0, "the first trace has the wrong tasks")
+        events, _ = load(folder / "trace.2.json")
+        check(sum(e["name"] == "of the second" for e in events) == 1, "the second trace has the wrong tasks")
+        check(run.stdout == "", run.stdout)
+    if scene == "request":
+        check(count["early"] == 1, "not written on request")
+    if scene == "stalls":
+        check(count["before the stall"] == 1 and "no task was seen" in run.stderr, "not written at a stall")
+    if scene in ("aborts", "terminates"):
+        check(count["before"] == 1 and count["last"] >= 1, f"slices {count}")
+
+
+def calls(n):
+    a, b = 1, 1
+    for _ in range(n - 1):
+        a, b = b, a + b + 1
+    return b
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
