@@ -3,13 +3,13 @@
 """Links each public header by itself into a program: twice, with all its inline functions kept.
 
 usage: check_links.py <include> <layers.txt> <compiler>
-       check_links.py <include> <layers.txt> --list
        check_links.py <include> <layers.txt> --list-mpi
 
 Public are the headers directly in include/weft and in the rooms from layer `flow` on, but for what lies in detail/.
 Those that include <mpi.h> are left out, since there may be none; the tests of the room rma link them. So are those that
 include nothing of weft but public headers and declare nothing that is defined in another file: they need what those need.
-With --list those that are linked are only listed; with --list-mpi, all that include <mpi.h>. Prints the undefined or multiply defined symbols of each header that does not link, and ends with status 1 then.
+With --list-mpi, all that include <mpi.h> are only listed. Prints the undefined or multiply defined symbols of each header
+that does not link, and ends with status 1 then.
 """
 import concurrent.futures
 import os
@@ -61,6 +61,13 @@ def brings_what_others_bring(include, names):
             and all(other in names for other in included((include / n).read_text()))]
 
 
+def linked(include, layers):
+    """*Returns*: the headers to be linked, and how many public ones need what those need."""
+    names = list(public(include, layers))
+    alike = set(brings_what_others_bring(include, set(names)))
+    return [n for n in names if n not in alike], len(alike)
+
+
 def link(include, name, compiler):
     """*Returns*: what the compiler or the linker says of a program with this header; empty if it links."""
     with tempfile.TemporaryDirectory() as folder:
@@ -88,12 +95,7 @@ def main(arguments):
         every = (path.relative_to(include).as_posix() for path in (include / "weft").rglob("*.hpp"))
         print("\n".join(sorted(name for name in every if needs_mpi(include, name))))
         return
-    names = list(public(include, arguments[2]))
-    alike = set(brings_what_others_bring(include, set(names)))
-    names = [n for n in names if n not in alike]
-    if arguments[3] == "--list":
-        print("\n".join(names))
-        return
+    names, alike = linked(include, arguments[2])
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         said = list(pool.map(lambda name: link(include, name, arguments[3]), names))
     failed = 0
@@ -103,7 +105,7 @@ def main(arguments):
         failed += 1
         symbols = sorted(set(re.findall(r"(?:undefined reference to|multiple definition of) [`'‘]([^'’]+)", text)))
         print(f"{name}: " + ("; ".join(symbols[:8]) if symbols else text[:2000]))
-    print(f"{len(names)} headers, {failed} do not link; {len(alike)} need what those need")
+    print(f"{len(names)} headers, {failed} do not link; {alike} need what those need")
     sys.exit(1 if failed or not names else 0)
 
 
