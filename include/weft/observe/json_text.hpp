@@ -79,9 +79,9 @@ class json_text {
     } while (n != 0);
     return raw({digits.data() + first, digits.size() - first});
   }
-  /// Nanoseconds as microseconds with three decimals.
+  /// Nanoseconds, rounded down, as microseconds with three decimals.
   json_text& microseconds(double nanoseconds) noexcept {
-    const auto n = nanoseconds > 0 ? static_cast<std::uint64_t>(nanoseconds + 0.5) : 0;
+    const auto n = nanoseconds > 0 ? static_cast<std::uint64_t>(nanoseconds) : 0;
     number(n / 1000);
     put('.');
     put(static_cast<char>('0' + n / 100 % 10));
