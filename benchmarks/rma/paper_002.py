@@ -92,7 +92,7 @@ def cores(numbers):
     return [f"core{i}" for i in numbers]
 
 
-def simulated(page, lines):
+def simulated(page, lines, pairs):
     if shutil.which("smpirun") is None:
         page.text("The simulation needs SimGrid: apt-get install libsimgrid-dev")
         return
@@ -101,7 +101,7 @@ def simulated(page, lines):
               "are two accesses under a test-and-set register; a process that waits for the register reads it all the time. Accesses take what Table 3 says of a writer alone and of "
               "each further reader; the software around an atomic operation takes what Table 2 says of GBH without writers. Everything else comes out of the simulation.")
     kinds = ["gbh", "gbh_backoff", "gbh_registers", "mcs_wp", "rma_rw", "d_mcs"]
-    sizes, pairs = [1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64], 200
+    sizes = [1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64]
     at = {}
     for figure, exclusive, title in ((6, 0, "shared locks only"), (7, 50, "half of them exclusive"), (8, 100, "exclusive locks only")):
         page.heading(f"Figure {figure}: {title}", 3)
@@ -208,7 +208,7 @@ def real(page):
     page.table("002-real", ["MPI", "processes", "memory", "kind", "% exclusive", "Q1, us", "Q2", "Q3"], rows)
 
 
-def paper_002(page, lines):
+def paper_002(page, lines, pairs):
     page.heading("002: locks on remote memory")
     page.heading("Table 1: the designs", 3)
     page.table("002-table-1", ["", "RCKMPI, published", "GBH, published", "MCS-WP, published", "weft: mpi", "gbh, gbh_backoff", "mcs_wp", "rma_rw", "d_mcs"],
@@ -220,7 +220,7 @@ def paper_002(page, lines):
                  "a counter and a queue for each group, a queue of groups", "a queue for each target"]])
     page.text("Where the paper errs: in its section 4.2 an exclusive unlock of GBH sets the counter of the target to zero. That wipes out what a reader has added that is about to subtract it again, and the counter stays "
               "wrong for ever. weft subtracts; the other form is a mutant of the test rma.search, which finds it.")
-    simulated(page, lines)
+    simulated(page, lines, pairs)
     page.heading("Real processes", 3)
     page.text(f"This machine has {os.cpu_count()} processors, so four processes take turns. Medians of five runs of 1000 pairs in each process; the times include reading the clock, 20 to 40 ns. "
               "The part of RCKMPI is played by MPI_Win_lock.")

@@ -76,6 +76,27 @@ void contribute(int i, weft::reduce<std::string, std::plus<>> out) {
   ++executed;
 }
 
+std::atomic<bool> saw_stop{false};
+int wait_for_stop(int) {
+  ++executed;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!weft::this_task::stop_token().stop_requested() && std::chrono::steady_clock::now() < end)
+    std::this_thread::yield();
+  saw_stop = weft::this_task::stop_token().stop_requested();
+  return 0;
+}
+void find_and_stop(int value, weft::write<int> found) {
+  ++executed;
+  found = value;
+  weft::this_task::request_stop();
+}
+void fork_below(int depth) {
+  ++executed;
+  if (depth == 0) return static_cast<void>(wait_for_stop(0));
+  weft::fork(fork_below, depth - 1);
+  wait_for_others(static_cast<int>(executed.load()) + 1);
+}
+
 struct own_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -206,6 +227,71 @@ TEST_CASE("the first exception in reference order counts, with what was written 
   });
   CHECK(got == "first10");
   CHECK(sent(c) == 2);
+}
+
+TEST_CASE("a stop reaches tasks in other processes", "[cluster]") {
+  for (const std::uint32_t disorder : {0u, 1u, 2u, 3u}) {
+    weft::thread_cluster c(2, {}, {.disorder = disorder});
+    executed = 0;
+    saw_stop = false;
+    CHECK_THROWS_AS(c.run([] {
+      weft::fork(wait_for_stop, 1);
+      wait_for_others(1);
+      weft::this_task::request_stop();
+    }),
+                    weft::cancelled);
+    CHECK(executed == 1);
+    CHECK(saw_stop);
+    // The next run is not stopped, nor are its tasks.
+    executed = 0;
+    CHECK(c.run([] {
+      auto made = weft::fork(make_text, 7);
+      wait_for_others(1);
+      weft::sync();
+      return made.get();
+    }) == "result 7");
+  }
+}
+
+TEST_CASE("a stop that a task in another process requests stops the run everywhere", "[cluster]") {
+  for (const std::uint32_t disorder : {0u, 1u, 2u, 3u}) {
+    weft::thread_cluster c(3, {}, {.disorder = disorder});
+    executed = 0;
+    saw_stop = false;
+    int found = 0;
+    std::atomic<int> after{0};
+    CHECK_THROWS_AS(c.run([&] {
+      weft::fork(wait_for_stop, 1);
+      wait_for_others(1);
+      weft::fork(find_and_stop, 5, weft::borrow(found));
+      wait_for_others(2);
+      weft::sync();
+      ++after;
+    }),
+                    weft::cancelled);
+    CHECK(found == 5);  // what the task has written that requested it
+    CHECK(saw_stop);
+    CHECK(after == 0);
+    CHECK(c.run([] {
+      auto made = weft::fork(make_text, 8);
+      weft::sync();
+      return made.get();
+    }) == "result 8");
+  }
+}
+
+TEST_CASE("a stop goes on to tasks that were stolen from guests", "[cluster]") {
+  weft::thread_cluster c(3);
+  executed = 0;
+  saw_stop = false;
+  CHECK_THROWS_AS(c.run([] {
+    weft::fork(fork_below, 1);
+    wait_for_others(2);
+    weft::this_task::request_stop();
+  }),
+                  weft::cancelled);
+  CHECK(saw_stop);
+  CHECK(sent_by_others(c) == 1);
 }
 
 TEST_CASE("the exception of the root leaves run in every process", "[cluster]") {

@@ -106,7 +106,7 @@ class machine {
 
   explicit machine(unsigned workers, unsigned versions = 1) : e(options(versions)) {
     for (unsigned i = 0; i < workers; ++i) {
-      e.workers.push_back(std::make_unique<worker>(e, i));
+      e.workers.push_back(std::make_unique<worker>(e, i, nullptr));
       worker& w = *e.workers.back();
       w.*get(active_of()) = &(w.*get(native_of()));
     }

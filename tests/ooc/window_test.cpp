@@ -4,6 +4,7 @@
 #include "fault/waiting.hpp"
 #include "ooc/faulty_engine.hpp"
 #include "ooc/grids.hpp"
+#include "ooc/sweeps.hpp"
 #include "support/catch.hpp"
 #include "support/environment.hpp"
 #include "support/scratch.hpp"
@@ -134,6 +135,46 @@ TEST_CASE("kernels that see a rectangle give the bits of the plain loops") {
   }
   SECTION("only what comes last") {
     check_kernel<ooc::reach{.north = 0, .west = 0, .east = 3, .south = 1}>(random);
+  }
+}
+
+/// Requests a stop in one of its calls, and counts those that follow.
+struct stopping : weighted<ooc::reach{}> {
+  stopping(std::atomic<long>& calls_until_then, std::stop_source& stopped)
+      : left(&calls_until_then), stop(&stopped) {}
+  template <class At, class C>
+  double operator()(const At& at, const C& k) const {
+    if (left->fetch_sub(1) == 1) stop->request_stop();
+    return weighted::operator()(at, k);
+  }
+
+  std::atomic<long>* left;  // negative after it
+  std::stop_source* stop;
+};
+
+TEST_CASE("a stop ends sweeps with a rectangle within the blocks in work") {
+  const weft_test::scratch in(weft_test::medium::memory);
+  weft_test::calibrate(in);  // so that only passes call the kernel
+  constexpr std::size_t rows = 64, columns = 300;
+  constexpr long workers = 2, block = 16 * 30;  // points of a tile
+  weft::runtime rt({.workers = workers});
+  for (const ooc::policy policy : policies) {
+    if (policy == ooc::policy::automatic) continue;  // one of the others
+    INFO(ooc::name_of(policy));
+    grid g(in / "grid",
+           {.rows = rows, .columns = columns, .tile_rows = 16, .tile_columns = 30, .overwrite = true});
+    g.fill(rt, value_at);
+    const ooc::sweep_options options{.policy = policy, .chained = 1, .kernel = "k"};
+    ooc::sweep(rt, g, 1, weighted<ooc::reach{}>(), options);
+    std::stop_source stop;
+    std::atomic<long> left{static_cast<long>(rows * columns) + 5000};  // in the second sweep from here
+    ooc::sweep_options stopped = options;
+    stopped.stop = stop.get_token();
+    CHECK_THROWS_AS(ooc::sweep(rt, g, 1000, stopping(left, stop), stopped), weft::cancelled);
+    CHECK(stop.stop_requested());
+    CHECK(-left <= workers * block);
+    REQUIRE(g.sweeps() == 2);
+    CHECK(holds(g, plain_loops(rows, columns, 1, 2, weighted<ooc::reach{}>())));
   }
 }
 

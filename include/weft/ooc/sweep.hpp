@@ -246,8 +246,7 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
                [&](std::size_t now, changes c) { pass.run(rt, now, options.stop, c, options.times); });
   } else if (done.policy == policy::in_core) {
     mapped pass(memory, grid, kernel);
-    until_done(1,
-               [&](std::size_t, changes c) { pass.run([&] { return options.stop.stop_requested(); }, c); });
+    until_done(1, [&](std::size_t, changes c) { pass.run(options.stop, c); });
   } else if constexpr (!window_kernel<Kernel>) {
     detail::tile_pass<T, Fields, Kernel> pass(memory, grid, chosen.buffers, kernel);
     until_done(1, [&](std::size_t, changes c) {

@@ -42,11 +42,23 @@ class outside_thief {
   /// It has ended. *Requires*: its arguments are destroyed, as run and drop of its descriptor do.
   void end(strand& s, std::exception_ptr thrown) noexcept;
 
+  /// Whether the run to which a strand belongs was stopped. *Requires*: it has not ended.
+  static bool stopped(const strand& s) noexcept;
+  /// Stops that run, as one of its bodies might.
+  static void request_stop(strand& s) noexcept;
+  /// Stops a run for which execute() was called: what has not started is dropped. *Thread safety*: any
+  /// thread.
+  void stop(run_state& run) noexcept;
+
+  unsigned workers() const noexcept;
   /// Whether a worker of the engine has nothing to do, as a hint.
   bool workers_idle() const noexcept;
-  /// Has a closure executed by the engine, as the root of a strand that belongs to `run`.
-  /// *Throws*: std::bad_alloc; then nothing has happened.
-  void execute(outside_task& task, run_state& run);
+  /// Has a closure executed by the engine, as the root of a strand that belongs to `run`. *Returns*: that; it
+  /// may have ended. *Throws*: std::bad_alloc; then nothing has happened.
+  strand& execute(outside_task& task, run_state& run);
+  /// Whether it has a worker or waits for its first one, as a hint; otherwise its body waits. *Requires*: it
+  /// has not ended.
+  static bool occupies_worker(const strand& s) noexcept;
 
  private:
   void pass_on(strand& s) noexcept;

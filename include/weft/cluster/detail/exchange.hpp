@@ -4,6 +4,7 @@
 #pragma once
 
 #include <weft/cluster/detail/code_address.hpp>
+#include <weft/cluster/detail/guests.hpp>
 #include <weft/cluster/detail/message.hpp>
 #include <weft/cluster/detail/travel.hpp>
 #include <weft/cluster/exceptions.hpp>
@@ -11,10 +12,8 @@
 #include <weft/sched/definitions.hpp>
 #include <weft/sched/outside_thief.hpp>
 
+#include <exception>
 #include <functional>
-#include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -27,18 +26,20 @@ namespace weft::inline WEFT_ABI::remote {
 /// answer comes that task counts as executed. The run is over when its root has ended, which waits for all of
 /// that.
 ///
-/// Who may touch it when: `finished_` and `guests_` by anybody (workers report the end of guests); all else
-/// by the thread that calls lead() or follow().
+/// A stop of the run goes to whoever executes tasks of it, and from there on; one that is requested there
+/// comes back to where the task is from.
+///
+/// *Thread safety*: the thread that calls lead() or follow().
 class exchange {
  public:
   exchange(transport& by, sched::engine& of, const cluster_options& options)
       : by_(by),
         options_(options),
         thief_(of, &may_take_),
+        guests_(by, thief_),
         random_(static_cast<std::uint64_t>(by.rank()) * 0x9E3779B97F4A7C15ull + 1) {}
   exchange(const exchange&) = delete;
   exchange& operator=(const exchange&) = delete;
-  ~exchange() { wait_for_guests_(); }
 
   /// Process 0: serves the others until `root_ended`, then tells them the outcome, and returns when nothing
   /// is under way any more. Whoever sets the flag calls transport::wake(). *Throws*: weft::error; the root
@@ -53,7 +54,7 @@ class exchange {
           pack_outcome(outcome.body());
           const bytes sealed = outcome.seal();
           for (int to = 1; to < by_.size(); ++to) send_(to, sealed);
-          while (asked_ || finished_processes_ != by_.size() - 1) step_(false);
+          while (asked_ || told_stops_ != 0 || finished_processes_ != by_.size() - 1) step_(false);
           for (int to = 1; to < by_.size(); ++to) send_(to, outgoing(kind::leave, run_).seal());
         },
         [&] { return root_ended.load(base::memory_order_acquire); });
@@ -64,7 +65,7 @@ class exchange {
         [&] {
           begin_();
           while (!over_) step_(true);
-          while (asked_) step_(false);
+          while (asked_ || told_stops_ != 0) step_(false);
           send_(0, outgoing(kind::finished, run_).seal());
           while (!may_leave_) step_(false);
         },
@@ -83,20 +84,8 @@ class exchange {
   struct away {
     sched::strand* place;
     const sched::travel* how;
-  };
-  /// The end of a guest, on its way to the thread that sends.
-  struct report {
     int to;
-    bytes message;
-    clock::duration took;
-  };
-  /// A guest, and to whom its end is to be told.
-  struct host {
-    exchange* at;
-    std::unique_ptr<guest> task;
-    int home;
-    std::uint64_t id;
-    clock::time_point begun;
+    bool stopped = false;  // and the other process was told
   };
 
   static bool may_take_(const sched::closure& c) noexcept {
@@ -106,11 +95,9 @@ class exchange {
   }
 
   void begin_() {
-    ++run_;
-    wait_for_guests_();
-    guest_run_.emplace();
+    guests_.begin(++run_);
     asked_ = over_ = may_leave_ = false;
-    finished_processes_ = 0;
+    finished_processes_ = told_stops_ = 0;
     misses_ = 0;
     next_request_ = last_event_ = clock::now();
     for (auto& [from, message] : std::exchange(early_, {})) receive_(std::move(message), from);
@@ -130,15 +117,10 @@ class exchange {
       }
       away_.clear();
       while (!root_ended()) by_.wait(microseconds(1000));
-      wait_for_guests_();
+      guests_.wait();
       throw error(why);
     }
   }
-  void wait_for_guests_() noexcept {
-    // Acquire pairs with the last touch of end_guest_.
-    for (base::backoff wait; guests_.load(base::memory_order_acquire) != 0;) wait.wait();
-  }
-
   /// Does what there is to do, or waits a moment.
   void step_(bool working) {
     bool some = false;
@@ -148,9 +130,11 @@ class exchange {
       some = true;
     }
     some |= send_reports_();
+    some |= tell_stops_();
     const auto now = clock::now();
     const bool hungry = working && by_.size() > 1 && thief_.workers_idle();
-    if (hungry && !asked_ && now >= next_request_) {
+    // A task that came behind others would wait here, and another process may have a worker for it.
+    if (hungry && !asked_ && now >= next_request_ && guests_.workers() < thief_.workers()) {
       ask_();
       some = true;
     }
@@ -172,6 +156,7 @@ class exchange {
     incoming m(message, from);
     if (m.kind() == kind::request) return answer_(m);
     if (m.run() == run_) return handle_(m);
+    if (m.kind() == kind::stopped) return;  // of a run that is over
     // Process 0 may have begun the next run already.
     if (m.run() != run_ + 1) throw error("weft: processes of a cluster call run() differently often");
     early_.emplace_back(from, std::move(message));
@@ -182,6 +167,19 @@ class exchange {
         return take_in_(m);
       case kind::ended:
         return take_back_(m);
+      case kind::stop: {
+        const auto id = m.body().get<std::uint64_t>();
+        guests_.stop({m.from(), id});
+        return send_(m.from(), outgoing(kind::stop_seen, run_).seal());
+      }
+      case kind::stop_seen:
+        --told_stops_;
+        return;
+      case kind::stopped: {
+        const auto found = away_.find(m.body().get<std::uint64_t>());
+        if (found != away_.end()) sched::outside_thief::request_stop(*found->second.place);
+        return;
+      }
       case kind::finish: {
         over_ = true;
         const std::size_t size = m.body().left();
@@ -216,11 +214,16 @@ class exchange {
     outgoing answer(kind::tasks, m.run());
     if (m.run() == run_ && !over_)
       for (int tries = 0; tries < 4; ++tries)
-        if (sched::strand* const s = thief_.steal(); s == nullptr || send_task_(answer.body(), *s)) break;
+        if (sched::strand* const s = thief_.steal(); s == nullptr || send_task_(answer.body(), *s, m.from()))
+          break;
     send_(m.from(), answer.seal());
   }
   /// *Returns*: false if it does not travel after all.
-  bool send_task_(writer& w, sched::strand& s) {
+  bool send_task_(writer& w, sched::strand& s, int to) {
+    if (sched::outside_thief::stopped(s)) {
+      thief_.give_back(s);
+      return false;
+    }
     sched::closure& c = sched::outside_thief::task_of(s);
     const std::size_t before = w.bytes().size();
     try {
@@ -228,7 +231,7 @@ class exchange {
       const sched::travel* const how = (*c.what->travels)();
       w(++last_id_, type.module, type.offset);
       how->pack(c, w);
-      away_.emplace(last_id_, away{&s, how});
+      away_.emplace(last_id_, away{&s, how, to});
     } catch (...) {  // then it is executed here
       w.bytes().resize(before);
       ++counters_.closures_kept;
@@ -252,77 +255,41 @@ class exchange {
       return;
     }
     misses_ = 0;
-    auto h = std::make_unique<host>();
-    h->at = this;
-    h->home = m.from();
-    h->begun = clock::now();
-    code_address type;
-    m.body()(h->id, type.module, type.offset);
-    const auto travels =
-        reinterpret_cast<sched::travel_function>(const_cast<void*>(loaded_code::at_start().at(type)));
     ++counters_.closures_received;
-    h->task = travels()->unpack(m.body());
-    h->task->of = h.get();
-    h->task->ended = &end_guest_;
-    guests_.fetch_add(1, base::memory_order_relaxed);  // by the thread that waits for zero
-    try {
-      thief_.execute(*h->task, *guest_run_);
-    } catch (...) {
-      guests_.fetch_sub(1, base::memory_order_relaxed);
-      throw;
-    }
-    static_cast<void>(h.release());  // end_guest_ takes it over
-  }
-  /// A guest has ended; called by a worker.
-  static void end_guest_(sched::outside_task& ended, std::exception_ptr thrown) noexcept {
-    const std::exception_ptr failure = std::move(thrown);
-    std::unique_ptr<host> h(static_cast<host*>(static_cast<guest&>(ended).of));
-    exchange& self = *h->at;
-    report r{h->home, {}, clock::now() - h->begun};
-    try {
-      try {
-        r.message = pack_end_(*h, self.run_, failure, true);
-      } catch (...) {  // what it has written cannot be packed
-        r.message = pack_end_(*h, self.run_, failure ? failure : std::current_exception(), false);
-      }
-      h.reset();
-      const std::lock_guard hold(self.reports_mutex_);
-      self.reports_.push_back(std::move(r));
-    } catch (...) {
-      base::fail("no memory left to tell another process how its task has ended");
-    }
-    self.by_.wake();
-    self.guests_.fetch_sub(1, base::memory_order_release);  // the last touch: see wait_for_guests_
-  }
-  static bytes pack_end_(const host& h, std::uint32_t run, const std::exception_ptr& thrown, bool results) {
-    outgoing m(kind::ended, run);
-    m.body()(h.id, thrown == nullptr, results);
-    if (thrown) detail::pack_exception(m.body(), thrown);
-    if (results) h.task->pack_results(m.body(), thrown == nullptr);
-    return m.seal();
+    guests_.execute(m.body(), m.from());
   }
   bool send_reports_() {
-    {
-      const std::lock_guard hold(reports_mutex_);
-      if (reports_.empty()) return false;
-      sending_.swap(reports_);
-    }
-    for (report& r : sending_) {
-      // Where tasks are shorter than their way, this process does not ask for more of them at once.
-      short_ones_ = r.took < microseconds(50) ? std::min(short_ones_ + 1, 6) : 0;
-      if (short_ones_ != 0)
-        next_request_ = clock::now() + std::min(microseconds(10 << short_ones_), options_.longest_pause);
+    std::vector<guests::report> all = guests_.reports();
+    for (guests::report& r : all) {
+      if (r.took) {
+        // Where tasks are shorter than their way, this process does not ask for more of them at once.
+        short_ones_ = *r.took < microseconds(50) ? std::min(short_ones_ + 1, 6) : 0;
+        if (short_ones_ != 0)
+          next_request_ = clock::now() + std::min(microseconds(10 << short_ones_), options_.longest_pause);
+      }
       send_(r.to, std::move(r.message));
     }
-    sending_.clear();
-    return true;
+    return !all.empty();
+  }
+  /// Tells those who execute tasks of a run that it was stopped.
+  bool tell_stops_() {
+    bool some = false;
+    for (auto& [id, a] : away_) {
+      if (a.stopped || !sched::outside_thief::stopped(*a.place)) continue;
+      a.stopped = some = true;
+      outgoing m(kind::stop, run_);
+      m.body()(id);
+      send_(a.to, m.seal());
+      ++told_stops_;
+    }
+    return some;
   }
 
   /// A task of this process has ended in another one.
   void take_back_(incoming& m) {
     std::uint64_t id = 0;
-    bool well = false, results = false;
-    m.body()(id, well, results);
+    bool well = false, stopped = false, results = false;
+    m.body()(id, well, stopped, results);
     const auto found = away_.find(id);
     if (found == away_.end()) throw error("weft: a process of the cluster has ended a task twice");
     const away a = found->second;
@@ -339,6 +306,7 @@ class exchange {
       thrown = std::current_exception();
       a.how->lose(c);
     }
+    if (stopped) sched::outside_thief::request_stop(*a.place);
     thief_.end(*a.place, std::move(thrown));
   }
 
@@ -356,7 +324,7 @@ class exchange {
   transport& by_;
   const cluster_options options_;
   sched::outside_thief thief_;
-  std::optional<sched::run_state> guest_run_;  // another one for each run
+  guests guests_;
   cluster_counters counters_;
   std::uint64_t random_;
   std::uint32_t run_ = 0;
@@ -364,15 +332,13 @@ class exchange {
   std::unordered_map<std::uint64_t, away> away_;
   bool asked_ = false, over_ = false, may_leave_ = false;
   int finished_processes_ = 0;
+  int told_stops_ = 0;  // that others have not seen yet
   bytes outcome_;
   std::vector<std::pair<int, bytes>> early_;  // messages of the next run
   int victim_ = -1;                           // whom it has asked, not counting itself
   int misses_ = 0;                            // answers without a task in a row
   int short_ones_ = 0;                        // guests in a row that took less time than their way
   clock::time_point next_request_{}, last_event_{};
-  std::mutex reports_mutex_;
-  std::vector<report> reports_, sending_;
-  base::atomic<unsigned> guests_{0};
 };
 
 }  // namespace weft::inline WEFT_ABI::remote

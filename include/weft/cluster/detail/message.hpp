@@ -15,12 +15,15 @@
 namespace weft::inline WEFT_ABI::remote {
 
 enum class kind : std::uint8_t {
-  request,   ///< for at most so many tasks
-  tasks,     ///< the answer: none or some
-  ended,     ///< a task has ended: what it has written, or thrown
-  finish,    ///< from process 0: the run is over, and its outcome
-  finished,  ///< to process 0: nothing of this process is under way any more
-  leave,     ///< from process 0: no process has anything under way
+  request,    ///< for at most so many tasks
+  tasks,      ///< the answer: none or some
+  ended,      ///< a task has ended: what it has written, or thrown
+  stop,       ///< the run of a task was stopped, says the process from which it comes
+  stop_seen,  ///< the answer
+  stopped,    ///< the same, says the process that executes the task
+  finish,     ///< from process 0: the run is over, and its outcome
+  finished,   ///< to process 0: nothing of this process is under way any more
+  leave,      ///< from process 0: no process has anything under way
 };
 
 /// A message that is being written.

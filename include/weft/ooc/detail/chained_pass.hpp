@@ -257,7 +257,10 @@ class chained_pass {
       const auto work = [this, &chain, group, c, next](token&, token&, const token&, const token&) {
         for (std::size_t column = c; column < next; ++column) {
           if (stop_.stop_requested()) throw cancelled();
-          chain.tile(group, column);
+          if constexpr (window_kernel<Kernel>)
+            chain.tile(group, column, stop_);
+          else
+            chain.tile(group, column);
         }
       };
       // The first one waits for the strips of this group and those south of them.

@@ -6,6 +6,8 @@
 #include <weft/ooc/detail/tile_kernel.hpp>
 #include <weft/ooc/detail/tile_line.hpp>
 
+#include <stop_token>
+
 namespace weft::inline WEFT_ABI::ooc::detail {
 
 /// A pass of one sweep over mapped memory, tile by tile; the baseline of the paper.
@@ -21,18 +23,17 @@ class mapped_pass {
   mapped_pass(memory_budget& budget, grid_file<T, Fields>& grid, const Kernel& kernel)
       : grid_(grid), kernel_(kernel), frontier_(budget, grid.geometry()), mapped_(grid) {}
 
-  /// Does one sweep. `stopped()`: whether to end before the next tile; `changes`: as tile_pass::run.
+  /// Does one sweep. `stop`: ends it before the next tile; `changes`: as tile_pass::run.
   /// *Throws*: std::system_error, with path and offset; cancelled if it ends early, without waiting for the
   /// device.
-  template <class Stopped>
-  void run(Stopped stopped, const largest_changes* changes) {
+  void run(const std::stop_token& stop, const largest_changes* changes) {
     frontier_.changes = changes;
     const grid_geometry& g = grid_.geometry();
     const unsigned before = grid_.version(), after = 1 - before;
     std::copy_n(grid_.north(), g.columns + 2, elements<T>(frontier_.north));
     mapped_.read(g.values(0, before));
     for (std::size_t i = 0; i < g.tiles(); ++i) {
-      if (stopped()) throw cancelled();
+      if (stop.stop_requested()) throw cancelled();
       const std::size_t below = i + g.tiles_across();
       if (i + 1 < g.tiles()) mapped_.read(g.values(i + 1, before));
       if (below < g.tiles()) mapped_.read(g.first_row(below, before));
@@ -72,9 +73,8 @@ class mapped_pass<T, Fields, Kernel> {
   mapped_pass(memory_budget& budget, grid_file<T, Fields>& grid, const Kernel& kernel)
       : grid_(grid), kernel_(kernel), line_(budget, grid), mapped_(grid) {}
 
-  /// Does one sweep; `stopped()`: whether to end before the next row of tiles. As for four neighbours.
-  template <class Stopped>
-  void run(Stopped stopped, const largest_changes* changes) {
+  /// Does one sweep; `stop`: ends it before the next row of a tile. As for four neighbours.
+  void run(const std::stop_token& stop, const largest_changes* changes) {
     const grid_geometry& g = grid_.geometry();
     const unsigned before = grid_.version(), after = 1 - before;
     const std::size_t across = g.tiles_across();
@@ -83,7 +83,6 @@ class mapped_pass<T, Fields, Kernel> {
       line_.take(tile, mapped_.values(tile, version));
     };
     for (std::size_t first = 0; first < g.tiles(); first += across) {
-      if (stopped()) throw cancelled();
       line_.begin(first / across);
       for (std::size_t i = first; i < first + across; ++i) {
         if (i >= across) take(i - across, after);
@@ -95,7 +94,7 @@ class mapped_pass<T, Fields, Kernel> {
           [this](std::size_t tile) {
             return tile_fields<T>{mapped_.fields(tile), mapped_.field_pitch(tile)};
           },
-          kernel_, changes);
+          kernel_, stop, changes);
       for (std::size_t i = first; i < first + across; ++i) line_.give(i, mapped_.values(i, after));
     }
     mapped_.sync();

@@ -56,6 +56,7 @@ class overlay_pass<T, Fields, Kernel> {
   /// Does so many sweeps: as for four neighbours.
   void run(runtime& rt, std::size_t sweeps, std::stop_token stop, const largest_changes* changes,
            std::ostream* times) {
+    stop_ = stop;
     std::deque<orwl::location<token>> lines(geometry_.tiles_down());
     orwl::overlay overlay;
     for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -122,7 +123,7 @@ class overlay_pass<T, Fields, Kernel> {
           const std::byte* const at = b.fields.data() + (tile - first) * geometry_.fields_bytes();
           return tile_fields<T>{reinterpret_cast<const T*>(at), geometry_.field_pitch(geometry_.tile(tile))};
         },
-        kernel_, changes);
+        kernel_, stop_, changes);
     for (std::size_t j = 0; j < across; ++j)
       b.rows.give(first + j, reinterpret_cast<T*>(values(b.values, j)));
     fork({.name = "write tiles", .event = true}, [&] {
@@ -138,6 +139,7 @@ class overlay_pass<T, Fields, Kernel> {
   std::deque<buffer> buffers_;
   waiting_pool<buffer> pool_;
   std::optional<transfer_series> series_;
+  std::stop_token stop_;
 };
 
 }  // namespace weft::inline WEFT_ABI::ooc::detail

@@ -2,12 +2,14 @@
 // The tiles of chained in-place sweeps with a kernel that sees a rectangle.
 #pragma once
 
+#include <weft/base/error.hpp>
 #include <weft/ooc/detail/changes.hpp>
 #include <weft/ooc/detail/tile_kernel.hpp>
 #include <weft/ooc/kernel.hpp>
 #include <weft/wavefront/chained_sweeps.hpp>
 
 #include <array>
+#include <stop_token>
 
 namespace weft::inline WEFT_ABI::ooc::detail {
 
@@ -74,8 +76,8 @@ class row_sweeps {
             std::max(end_of_(low1, d1 - low1), end_of_(high1, d1 - high1)) / positions_ + 1};
   }
 
-  /// Executes one tile.
-  void tile(std::size_t row, std::size_t column) const noexcept {
+  /// Executes one tile. `stop`: ends it, with cancelled, before its next row.
+  void tile(std::size_t row, std::size_t column, const std::stop_token& stop) const {
     const std::size_t d0 = row * diagonals_, d1 = std::min(d0 + diagonals_, strips_ + sweeps_ - 1);
     const std::size_t x0 = column * positions_;
     for (std::size_t d = d0; d < d1; ++d)
@@ -84,6 +86,7 @@ class row_sweeps {
         for (std::size_t r = first; r < std::min(first + height_, geometry_.rows); ++r) {
           const std::size_t zero = slope * r + lag * k;  // the time of column 0
           if (zero >= x0 + positions_) break;
+          if (stop.stop_requested()) throw cancelled();
           part_of_row_(k, r, x0 > zero ? x0 - zero : 0, std::min(x0 + positions_ - zero, geometry_.columns));
         }
       }

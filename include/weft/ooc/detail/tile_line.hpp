@@ -2,10 +2,12 @@
 // One sweep over a row of tiles, with a kernel that sees a rectangle.
 #pragma once
 
+#include <weft/base/error.hpp>
 #include <weft/ooc/detail/row_sweeps.hpp>
 #include <weft/ooc/grid_file.hpp>
 
 #include <array>
+#include <stop_token>
 
 namespace weft::inline WEFT_ABI::ooc::detail {
 
@@ -70,14 +72,15 @@ class tile_line {
       geometry_.row_of_tile(t, r, values, at_(row) + t.column);
     }
   }
-  /// Sweeps over the line. `fields(tile)`: where its coefficients lie; `changes`: where the largest change of
-  /// a value is noted, or null.
+  /// Sweeps over the line. `fields(tile)`: where its coefficients lie; `stop`: ends it, with cancelled,
+  /// before the next row of a tile; `changes`: where the largest change of a value is noted, or null.
   template <class FieldsOf>
-  void sweep(const FieldsOf& fields, const Kernel& kernel, const largest_changes* changes) {
+  void sweep(const FieldsOf& fields, const Kernel& kernel, const std::stop_token& stop,
+             const largest_changes* changes) {
     if (changes != nullptr)
-      changes->see(0, sweep_<true>(fields, kernel));
+      changes->see(0, sweep_<true>(fields, kernel, stop));
     else
-      sweep_<false>(fields, kernel);
+      sweep_<false>(fields, kernel, stop);
   }
   /// Gives the values of a tile of the line.
   void give(std::size_t tile, T* values) const {
@@ -92,11 +95,12 @@ class tile_line {
     return elements<T>(memory_) + r * (geometry_.columns + 2 * geometry_.border) + geometry_.border;
   }
   template <bool Watched, class FieldsOf>
-  double sweep_(const FieldsOf& fields, const Kernel& kernel) {
+  double sweep_(const FieldsOf& fields, const Kernel& kernel, const std::stop_token& stop) {
     const std::size_t across = geometry_.tiles_across(), tile = first_ / geometry_.tile_rows * across;
     double largest = 0;
     for (std::size_t r = 0; r < rows_; ++r)
       for (std::size_t j = 0; j < across; ++j) {
+        if (stop.stop_requested()) throw cancelled();
         const tile_shape t = geometry_.tile(tile + j);
         const tile_fields<T> of = fields(tile + j);
         std::array<const T*, sees.north + 1 + sees.south> rows;

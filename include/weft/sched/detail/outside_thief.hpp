@@ -51,12 +51,26 @@ WEFT_FUNCTION void outside_thief::end(strand& s, std::exception_ptr thrown) noex
   if (engine_.bell.any_waiting()) engine_.bell.notify_one();
 }
 
+WEFT_FUNCTION bool outside_thief::stopped(const strand& s) noexcept {
+  return s.run.load(base::memory_order_relaxed)->stopped.load(base::memory_order_acquire);  // see stop
+}
+
+WEFT_FUNCTION void outside_thief::request_stop(strand& s) noexcept {
+  s.run.load(base::memory_order_relaxed)->source.request_stop();  // constant while it has not ended
+}
+
+WEFT_FUNCTION void outside_thief::stop(run_state& run) noexcept { engine_.stop(run); }
+
+WEFT_FUNCTION unsigned outside_thief::workers() const noexcept {
+  return static_cast<unsigned>(engine_.workers.size());
+}
+
 WEFT_FUNCTION bool outside_thief::workers_idle() const noexcept {
   // Relaxed: a hint.
   return engine_.searching.load(base::memory_order_relaxed) != 0 || engine_.bell.any_waiting();
 }
 
-WEFT_FUNCTION void outside_thief::execute(outside_task& task, run_state& run) {
+WEFT_FUNCTION strand& outside_thief::execute(outside_task& task, run_state& run) {
   strand& s = engine_.take_strand();
   s.victim = nullptr;
   s.priority = 0;
@@ -71,6 +85,12 @@ WEFT_FUNCTION void outside_thief::execute(outside_task& task, run_state& run) {
   s.root.current.store(task.root, base::memory_order_relaxed);  // published by submit
   engine::join_run(s, run);
   engine_.submit(s);
+  return s;
+}
+
+WEFT_FUNCTION bool outside_thief::occupies_worker(const strand& s) noexcept {
+  const strand_status now = s.status.load(base::memory_order_relaxed);  // a hint
+  return now == strand_status::idle || now == strand_status::running;
 }
 
 }  // namespace weft::inline WEFT_ABI::sched
