@@ -227,12 +227,12 @@ TEST_CASE("a chain has no parallelism, also through sync and results") {
   weft::shared<int> a(0);
   rt.run({.record = &ws}, [&] {
     for (int i = 0; i < 50; ++i)
-      weft::fork([](int& v) { spin(std::chrono::microseconds(20)), ++v; }, weft::update(a));
+      weft::fork([](int& v) { spin(std::chrono::microseconds(200)), ++v; }, weft::update(a));
   });
   CHECK(ws.span() >= 0.99 * (ws.work() - ws.types().back().work));
   rt.run({.record = &ws}, [&] {
     for (int i = 0; i < 50; ++i) {
-      weft::fork([] { spin(std::chrono::microseconds(20)); });
+      weft::fork([] { spin(std::chrono::microseconds(200)); });
       weft::sync();
     }
   });
@@ -240,7 +240,7 @@ TEST_CASE("a chain has no parallelism, also through sync and results") {
   CHECK(ws.span() >= 0.99 * ws.work());
   rt.run({.record = &ws}, [&] {
     for (int i = 0; i < 50; ++i)
-      weft::fork([](int& v) { spin(std::chrono::microseconds(20)), ++v; }, weft::commute(a));
+      weft::fork([](int& v) { spin(std::chrono::microseconds(200)), ++v; }, weft::commute(a));
   });
   CHECK(ws.span() >= 0.9 * ws.work());  // one at a time
 }

@@ -15,7 +15,7 @@
 # The target weft_tests_<label> builds all tests that carry the label.
 set(WEFT_TEST_SUPPORT_DIR "${CMAKE_CURRENT_LIST_DIR}")
 set(WEFT_TEST_COMPILED OFF CACHE STRING "Tests find in a compiled library what else their headers define: ON (all), unit (those with this label), OFF")
-set(WEFT_TEST_UNIT_OPTIONS "" CACHE STRING "Compiler options of the tests labelled unit or fault, before their own")
+set(WEFT_TEST_UNIT_OPTIONS "" CACHE STRING "Compiler options of the tests labelled unit, fault or contract, before their own")
 set(weft_test_switches SERIAL FAILS PLAIN ALONE)
 set(weft_test_values NAME TIMEOUT EXPECT)
 set(weft_test_lists SOURCES LABELS ALSO LIBRARIES DEFINITIONS OPTIONS ENVIRONMENT ARGUMENTS)
