@@ -7,8 +7,9 @@ usage: run.py [--build DIR] [--jobs N] [--sample N] [name ...]
 DIR is a configured build directory (default: build/release), whose compile commands are used. Each patch begins with a
 line that says what it breaks and a line `# test: <name>`. The mutants are built with little optimisation; a test must
 build, pass over the unbroken headers, and fail over the broken ones, by a status, a signal or its time limit of 60
-seconds. All patches must apply; with --sample only N of them are tried, chosen by WEFT_TEST_SEED, which differs from commit
-to commit, and all with WEFT_TEST_LONG. Exit status: 0 if every mutant that was tried was killed.
+seconds. All patches must apply; with --sample only N of them are tried, at most four of a test, chosen by
+WEFT_TEST_SEED, which differs from commit to commit, and all with WEFT_TEST_LONG. Exit status: 0 if every mutant that was
+tried was killed.
 """
 import argparse
 import concurrent.futures
@@ -142,6 +143,17 @@ def sound(test, folder):
     return built and status == 0, output
 
 
+def sample(patches, count, chance):
+    """Some of the patches, of few tests, since each test has to be built over the unbroken headers first."""
+    of_test = {}
+    for patch in patches:
+        of_test.setdefault(patch.read_text().splitlines()[1], []).append(patch)
+    chosen = []
+    for test in chance.sample(sorted(of_test), len(of_test)):
+        chosen += chance.sample(of_test[test], min(len(of_test[test]), 4, count - len(chosen)))
+    return sorted(chosen)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
@@ -161,8 +173,7 @@ def main():
             print(f"FAIL  {patch.stem} does not apply any more: {done.stdout.strip()}", flush=True)
     print(f"figure mutants {len(patches) - failed}")
     if options.sample is not None and "WEFT_TEST_LONG" not in os.environ:
-        chance = random.Random(int(os.environ.get("WEFT_TEST_SEED", "0"), 0))
-        patches = sorted(chance.sample(patches, min(options.sample, len(patches))))
+        patches = sample(patches, options.sample, random.Random(int(os.environ.get("WEFT_TEST_SEED", "0"), 0)))
     names = sorted({p.read_text().splitlines()[1].removeprefix("# test: ") for p in patches})
     tests = {name: Test(name, build, commands) for name in names}
     with tempfile.TemporaryDirectory(prefix="weft-mutant-") as folder, \
