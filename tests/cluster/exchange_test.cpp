@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Runs of a cluster whose processes are threads: what goes to others and how it comes back.
 #include "support/catch.hpp"
+#include "support/scratch.hpp"
 
 #include <weft/cluster/threads.hpp>
 #include <weft/threads.hpp>
@@ -8,7 +9,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -95,6 +98,13 @@ void fork_below(int depth) {
   if (depth == 0) return static_cast<void>(wait_for_stop(0));
   weft::fork(fork_below, depth - 1);
   wait_for_others(static_cast<int>(executed.load()) + 1);
+}
+
+void traced_inner(int) { ++executed; }
+void traced_outer(int) {
+  ++executed;
+  for (int i = 0; i < 4; ++i) weft::fork({.name = "inner"}, traced_inner, i);
+  weft::sync();
 }
 
 struct own_error : std::runtime_error {
@@ -292,6 +302,30 @@ TEST_CASE("a stop goes on to tasks that were stolen from guests", "[cluster]") {
                   weft::cancelled);
   CHECK(saw_stop);
   CHECK(sent_by_others(c) == 1);
+}
+
+TEST_CASE("what a guest forks is in the trace of its process", "[cluster]") {
+  const weft_test::scratch in;
+  {
+    weft::thread_cluster c(2, {.runtime = {.trace = in / "trace.json"}});
+    executed = 0;
+    c.run([] {
+      weft::fork({.name = "outer"}, traced_outer, 1);
+      wait_for_others(5);
+      weft::sync();
+    });
+    CHECK(sent(c) == 1);
+  }
+  std::ifstream file(in / "trace.2.json");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto slices = [&text](const std::string& name) {
+    int count = 0;
+    const std::string slice = "\"name\":\"" + name + "\",\"cat\":\"task\"";
+    for (std::size_t at = text.find(slice); at != std::string::npos; at = text.find(slice, at + 1)) ++count;
+    return count;
+  };
+  CHECK(slices("outer") == 1);
+  CHECK(slices("inner") == 4);
 }
 
 TEST_CASE("the exception of the root leaves run in every process", "[cluster]") {

@@ -28,9 +28,10 @@ class cluster {
   /// Process 0 runs `f` with the arguments as runtime::run does. The other processes execute what they steal:
   /// tasks whose callable, arguments and objects can be sent (docs/tutorial/from-one-machine-to-many.md).
   /// *Returns*: in every process what `f` has returned. *Throws*: in every process what the serial program
-  /// would have thrown first; types that are not registered arrive as weft::remote_error elsewhere. A process
-  /// that fails ends the job. *Suspends*: it blocks the calling thread, which sends and receives meanwhile.
-  /// *Cost*: where there is one process, that of runtime::run.
+  /// would have thrown first; types that are not registered arrive as weft::remote_error elsewhere;
+  /// weft::cancelled if a task, in whatever process, has requested a stop. A process that fails ends the job.
+  /// *Suspends*: it blocks the calling thread, which sends and receives meanwhile. *Cost*: where there is one
+  /// process, that of runtime::run.
   template <class F, class... A>
   auto run(F&& f, A&&... arguments) {
     return member_.run(std::forward<F>(f), std::forward<A>(arguments)...);

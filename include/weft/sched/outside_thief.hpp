@@ -50,6 +50,7 @@ class outside_thief {
   /// thread.
   void stop(run_state& run) noexcept;
 
+  /// How many workers the engine has.
   unsigned workers() const noexcept;
   /// Whether a worker of the engine has nothing to do, as a hint.
   bool workers_idle() const noexcept;

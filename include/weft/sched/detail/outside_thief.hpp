@@ -82,6 +82,7 @@ WEFT_FUNCTION strand& outside_thief::execute(outside_task& task, run_state& run)
     return nullptr;
   };
   s.end_of = &task;
+  run.observed = engine_.trace != nullptr;
   s.root.current.store(task.root, base::memory_order_relaxed);  // published by submit
   engine::join_run(s, run);
   engine_.submit(s);
