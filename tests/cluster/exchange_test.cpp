@@ -107,6 +107,38 @@ void traced_outer(int) {
   weft::sync();
 }
 
+std::atomic<bool> released{false};
+int short_task(int) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(30);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+  ++executed;
+  return 0;
+}
+int held_task(int) {
+  ++executed;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!released && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  return 0;
+}
+/// Lets a process get used to short tasks, so that it asks ahead.
+void run_short_tasks(int n) {
+  for (int i = 0; i < n; ++i) weft::fork(short_task, i);
+  wait_for_others(n);
+}
+struct named {
+  std::string name;
+  void operator()(weft::reduce<std::string, std::plus<>> out) const {
+    out += name;
+    ++executed;
+  }
+};
+int stop_and_stay(int i) {
+  wait_for_stop(i);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return 0;
+}
+
 struct own_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -302,6 +334,41 @@ TEST_CASE("a stop goes on to tasks that were stolen from guests", "[cluster]") {
                   weft::cancelled);
   CHECK(saw_stop);
   CHECK(sent_by_others(c) == 1);
+}
+
+TEST_CASE("a task that has come behind a long one goes to another process", "[cluster]") {
+  weft::thread_cluster c(3);
+  for (int round = 0; round < 30; ++round) {
+    executed = 0;
+    released = false;
+    c.run([] {
+      run_short_tasks(8);
+      weft::fork(held_task, 1);
+      wait_for_others(9);
+      weft::fork(make_text, 1);
+      wait_for_others(10);
+      CHECK(executed == 10);
+      released = true;
+      weft::sync();
+    });
+  }
+}
+
+TEST_CASE("a contribution that is stopped before it begins is destroyed once", "[cluster]") {
+  weft::thread_cluster c(2);
+  for (int round = 0; round < 30; ++round) {
+    executed = 0;
+    CHECK_THROWS_AS(c.run([] {
+      weft::shared<std::string> all;
+      run_short_tasks(8);
+      weft::fork(stop_and_stay, 1);
+      wait_for_others(9);
+      weft::fork(named{std::string(100, 'x')}, weft::reduce(all, std::plus<>()));
+      std::this_thread::sleep_for(std::chrono::microseconds(500));  // it goes there
+      weft::this_task::request_stop();
+    }),
+                    weft::cancelled);
+  }
 }
 
 TEST_CASE("what a guest forks is in the trace of its process", "[cluster]") {

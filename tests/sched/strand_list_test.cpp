@@ -123,3 +123,41 @@ TEST_CASE("ready strands leave by priority, and in order of arrival where that i
   CHECK(ready.empty());
   CHECK(ready.pop_front() == nullptr);
 }
+
+TEST_CASE("ready strands are taken out wherever they stand") {
+  weft_test::random random(8);
+  for (int round = 0; round < 200; ++round) {
+    weft::sched::ready_strands ready;
+    std::deque<strand> s(1 + random.below(12));
+    std::vector<strand*> order;
+    for (strand& x : s) {
+      x.priority = static_cast<int>(random.below(3));
+      ready.push_back(x);
+      order.push_back(&x);
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [](strand* a, strand* b) { return a->priority > b->priority; });
+    for (std::size_t n = random.below(s.size() + 1); n > 0; --n) {
+      const auto which = order.begin() + static_cast<std::ptrdiff_t>(random.below(order.size()));
+      strand& taken = **which;
+      if (random.one_in(4)) {
+        taken.status.store(weft::sched::strand_status::waiting, std::memory_order_relaxed);  // one thread
+        CHECK_FALSE(ready.remove_unbegun(taken));
+        taken.status.store(weft::sched::strand_status::idle, std::memory_order_relaxed);
+      }
+      CHECK(ready.remove_unbegun(taken));
+      CHECK_FALSE(ready.remove_unbegun(taken));
+      order.erase(which);
+      if (random.one_in(3)) {  // and comes again, behind its equals
+        ready.push_back(taken);
+        order.insert(std::upper_bound(order.begin(), order.end(), &taken,
+                                      [](strand* a, strand* b) { return a->priority > b->priority; }),
+                     &taken);
+      }
+    }
+    CHECK(ready.empty() == order.empty());
+    CHECK(ready.has_above(0) == (!order.empty() && order.front()->priority > 0));
+    for (strand* x : order) CHECK(ready.pop_front() == x);
+    CHECK(ready.pop_front() == nullptr);
+  }
+}

@@ -57,6 +57,9 @@ class outside_thief {
   /// Has a closure executed by the engine, as the root of a strand that belongs to `run`. *Returns*: that; it
   /// may have ended. *Throws*: std::bad_alloc; then nothing has happened.
   strand& execute(outside_task& task, run_state& run);
+  /// Takes such a strand back before a worker has begun to execute it. *Requires*: it has not ended.
+  /// *Returns*: false if one has. Otherwise `task.ended` is not called, and the root still has its arguments.
+  bool withdraw(strand& s) noexcept;
   /// Whether it has a worker or waits for its first one, as a hint; otherwise its body waits. *Requires*: it
   /// has not ended.
   static bool occupies_worker(const strand& s) noexcept;

@@ -14,6 +14,7 @@
 
 #include <exception>
 #include <functional>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -80,6 +81,10 @@ class exchange {
   using clock = base::clock;
   using microseconds = std::chrono::microseconds;
 
+  /// How long a task that has come ahead waits for a worker; and how long guests are for which that pays.
+  /// Those of a microsecond are done sooner by the process that forks them.
+  static constexpr microseconds ahead_at_most{2000}, long_enough{5}, short_enough{1000};
+
   /// A task of this process that is executed in another one.
   struct away {
     sched::strand* place;
@@ -96,7 +101,7 @@ class exchange {
 
   void begin_() {
     guests_.begin(++run_);
-    asked_ = over_ = may_leave_ = false;
+    asked_ = ahead_ = may_ask_ahead_ = came_ahead_ = over_ = may_leave_ = false;
     finished_processes_ = told_stops_ = 0;
     misses_ = 0;
     next_request_ = last_event_ = clock::now();
@@ -116,6 +121,7 @@ class exchange {
         thief_.end(*a.place, std::make_exception_ptr(error(why)));
       }
       away_.clear();
+      for (sched::strand* const s : std::exchange(returned_, {})) thief_.give_back(*s);
       while (!root_ended()) by_.wait(microseconds(1000));
       guests_.wait();
       throw error(why);
@@ -132,12 +138,10 @@ class exchange {
     some |= send_reports_();
     some |= tell_stops_();
     const auto now = clock::now();
+    some |= decline_();
+    some |= execute_returned_();
     const bool hungry = working && by_.size() > 1 && thief_.workers_idle();
-    // A task that came behind others would wait here, and another process may have a worker for it.
-    if (hungry && !asked_ && now >= next_request_ && guests_.workers() < thief_.workers()) {
-      ask_();
-      some = true;
-    }
+    if (working && by_.size() > 1 && !asked_) some |= ask_if_it_helps_(now, hungry);
     if (some)
       last_event_ = now;
     else
@@ -167,6 +171,9 @@ class exchange {
         return take_in_(m);
       case kind::ended:
         return take_back_(m);
+      case kind::declined:
+        returned_.reserve(returned_.size() + 1);
+        return returned_.push_back(no_longer_away_(m.body().get<std::uint64_t>()).place);
       case kind::stop: {
         const auto id = m.body().get<std::uint64_t>();
         guests_.stop({m.from(), id});
@@ -197,6 +204,45 @@ class exchange {
     }
   }
 
+  /// Asks if a worker has nothing to do. A task that came behind another one would wait here, while another
+  /// process may have a worker for it; so this process asks ahead only once for each guest, where guests are
+  /// short.
+  bool ask_if_it_helps_(clock::time_point now, bool hungry) {
+    const unsigned occupied = guests_.workers(), all = thief_.workers();
+    const bool ahead = occupied >= all;
+    if (ahead ? !may_ask_ahead_ || occupied > all : !hungry || now < next_request_) return false;
+    ahead_ = ahead;
+    may_ask_ahead_ = may_ask_ahead_ && !ahead;
+    ask_();
+    return true;
+  }
+  /// Gives a task that has come ahead back to where it is from, if it has waited for a worker too long.
+  bool decline_() {
+    if (!came_ahead_) return false;
+    const std::optional<guests::key> given_up = guests_.give_up(ahead_at_most);
+    if (!given_up) return false;
+    came_ahead_ = false;
+    outgoing m(kind::declined, run_);
+    m.body()(given_up->second);
+    send_(given_up->first, m.seal());
+    return true;
+  }
+
+  /// Tasks that have come back go to whoever has a worker first: this process, or one that asks.
+  bool execute_returned_() {
+    if (returned_.empty() || !(thief_.workers_idle() || sched::outside_thief::stopped(*returned_.back())))
+      return false;
+    thief_.give_back(*returned_.back());
+    returned_.pop_back();
+    return true;
+  }
+  sched::strand* take_ready_() {
+    if (returned_.empty()) return thief_.steal();
+    sched::strand* const s = returned_.back();
+    returned_.pop_back();
+    return s;
+  }
+
   /// Asks another process for a task: the same one again while it gives some, else one chosen at random.
   void ask_() {
     const int others = by_.size() - 1;
@@ -214,7 +260,7 @@ class exchange {
     outgoing answer(kind::tasks, m.run());
     if (m.run() == run_ && !over_)
       for (int tries = 0; tries < 4; ++tries)
-        if (sched::strand* const s = thief_.steal(); s == nullptr || send_task_(answer.body(), *s, m.from()))
+        if (sched::strand* const s = take_ready_(); s == nullptr || send_task_(answer.body(), *s, m.from()))
           break;
     send_(m.from(), answer.seal());
   }
@@ -247,6 +293,7 @@ class exchange {
     asked_ = false;
     if (m.body().left() == 0) {
       ++counters_.requests_in_vain;
+      if (ahead_) return;
       ++misses_;
       // As many requests as there are others, without a pause.
       const int rounds = misses_ / std::max(by_.size() - 1, 1);
@@ -256,17 +303,13 @@ class exchange {
     }
     misses_ = 0;
     ++counters_.closures_received;
+    came_ahead_ = guests_.workers() >= thief_.workers();
     guests_.execute(m.body(), m.from());
   }
   bool send_reports_() {
     std::vector<guests::report> all = guests_.reports();
     for (guests::report& r : all) {
-      if (r.took) {
-        // Where tasks are shorter than their way, this process does not ask for more of them at once.
-        short_ones_ = *r.took < microseconds(50) ? std::min(short_ones_ + 1, 6) : 0;
-        if (short_ones_ != 0)
-          next_request_ = clock::now() + std::min(microseconds(10 << short_ones_), options_.longest_pause);
-      }
+      if (r.took) may_ask_ahead_ = *r.took >= long_enough && *r.took < short_enough;
       send_(r.to, std::move(r.message));
     }
     return !all.empty();
@@ -285,15 +328,19 @@ class exchange {
     return some;
   }
 
+  away no_longer_away_(std::uint64_t id) {
+    const auto found = away_.find(id);
+    if (found == away_.end()) throw error("weft: a process of the cluster has ended a task twice");
+    const away a = found->second;
+    away_.erase(found);
+    return a;
+  }
   /// A task of this process has ended in another one.
   void take_back_(incoming& m) {
     std::uint64_t id = 0;
     bool well = false, stopped = false, results = false;
     m.body()(id, well, stopped, results);
-    const auto found = away_.find(id);
-    if (found == away_.end()) throw error("weft: a process of the cluster has ended a task twice");
-    const away a = found->second;
-    away_.erase(found);
+    const away a = no_longer_away_(id);
     sched::closure& c = sched::outside_thief::task_of(*a.place);
     std::exception_ptr thrown;
     try {
@@ -330,14 +377,18 @@ class exchange {
   std::uint32_t run_ = 0;
   std::uint64_t last_id_ = 0;
   std::unordered_map<std::uint64_t, away> away_;
-  bool asked_ = false, over_ = false, may_leave_ = false;
+  std::vector<sched::strand*> returned_;  // tasks of this process that others have declined
+  bool asked_ = false;                    // and has no answer yet,
+  bool ahead_ = false;                    // which is not needed yet
+  bool may_ask_ahead_ = false;            // the last guest was short, and it has not asked ahead since
+  bool came_ahead_ = false;               // a guest, when all workers were occupied
+  bool over_ = false, may_leave_ = false;
   int finished_processes_ = 0;
   int told_stops_ = 0;  // that others have not seen yet
   bytes outcome_;
   std::vector<std::pair<int, bytes>> early_;  // messages of the next run
   int victim_ = -1;                           // whom it has asked, not counting itself
   int misses_ = 0;                            // answers without a task in a row
-  int short_ones_ = 0;                        // guests in a row that took less time than their way
   clock::time_point next_request_{}, last_event_{};
 };
 

@@ -72,14 +72,14 @@ class guests {
     h->stopping.emplace(h->run.source.get_token(), on_stop{h.get()});
     {
       const std::lock_guard hold(mutex_);
-      running_.emplace(h->name, entry{h->run.source});
+      running_.emplace(h->name, entry{h->run.source, h.get()});
     }
     if (early_stops_.erase(h->name) != 0) stop(h->name);
     count_.fetch_add(1, base::memory_order_relaxed);  // by the thread that waits for zero
     const key name = h->name;
     host* const kept = h.release();  // end_ takes it over
     try {
-      const sched::strand& place = thief_.execute(*kept->task, kept->run);
+      sched::strand& place = thief_.execute(*kept->task, kept->run);
       const std::lock_guard hold(mutex_);
       if (const auto found = running_.find(name); found != running_.end()) found->second.place = &place;
     } catch (...) {
@@ -95,6 +95,25 @@ class guests {
     return static_cast<unsigned>(std::count_if(running_.begin(), running_.end(), [](const auto& g) {
       return g.second.place == nullptr || sched::outside_thief::occupies_worker(*g.second.place);
     }));
+  }
+  /// Gives up a guest that has waited for its worker for so long: another process may have one. *Returns*:
+  /// it; nothing if there is none.
+  std::optional<key> give_up(clock::duration at_least) {
+    std::unique_ptr<host> over;
+    {
+      const std::lock_guard hold(mutex_);
+      const auto now = clock::now();
+      const auto found = std::find_if(running_.begin(), running_.end(), [&](const auto& g) {
+        return g.second.place != nullptr && now - g.second.of->begun >= at_least &&
+               thief_.withdraw(*g.second.place);
+      });
+      if (found == running_.end()) return {};
+      over.reset(found->second.of);
+      running_.erase(found);
+    }
+    over->task->root->what->drop(*over->task->root);
+    count_.fetch_sub(1, base::memory_order_relaxed);  // by the thread that waits for zero
+    return over->name;
   }
   /// The run of a guest was stopped where it comes from. It may have ended, or not have come yet.
   void stop(const key& name) {
@@ -119,7 +138,8 @@ class guests {
   /// One that has not ended.
   struct entry {
     std::stop_source stop;
-    const sched::strand* place = nullptr;
+    host* of;
+    sched::strand* place = nullptr;
   };
   /// Called where the stop is requested: by a body of the guest, or by the thread that serves.
   struct on_stop {

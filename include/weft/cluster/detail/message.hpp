@@ -18,6 +18,7 @@ enum class kind : std::uint8_t {
   request,    ///< for at most so many tasks
   tasks,      ///< the answer: none or some
   ended,      ///< a task has ended: what it has written, or thrown
+  declined,   ///< the process to which a task was sent has no worker for it
   stop,       ///< the run of a task was stopped, says the process from which it comes
   stop_seen,  ///< the answer
   stopped,    ///< the same, says the process that executes the task

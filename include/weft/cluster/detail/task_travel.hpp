@@ -188,7 +188,8 @@ struct travel_key<task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...
       root->privatized = contributes;
     }
     ~visiting() override {
-      if constexpr (contributes) self().destroy_payload();  // which its body has left in place
+      if constexpr (contributes)
+        if (root->privatized) self().destroy_payload();  // which its body has left in place
     }
     void pack_results(remote::writer& w, bool well) override {
       (std::get<I>(arguments).pack_result(w, kept_for<I>()), ...);

@@ -235,6 +235,7 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...> final : pu
     auto& self = static_cast<task&>(c);
     self.target().lose();
     self.destroy_payload();
+    self.privatized = false;  // nothing is kept
   }
   result<R> target() const noexcept {
     if constexpr (std::is_void_v<R>)

@@ -89,6 +89,12 @@ WEFT_FUNCTION strand& outside_thief::execute(outside_task& task, run_state& run)
   return s;
 }
 
+WEFT_FUNCTION bool outside_thief::withdraw(strand& s) noexcept {
+  if (!engine_.submitted.remove_unbegun(s)) return false;
+  engine_.put_strand(s);
+  return true;
+}
+
 WEFT_FUNCTION bool outside_thief::occupies_worker(const strand& s) noexcept {
   const strand_status now = s.status.load(base::memory_order_relaxed);  // a hint
   return now == strand_status::idle || now == strand_status::running;

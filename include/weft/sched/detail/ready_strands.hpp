@@ -38,15 +38,30 @@ class ready_strands {
     const std::lock_guard hold(mutex_);
     strand* const s = first_;
     if (s == nullptr) return nullptr;
-    first_ = s->lower;
-    if (strand* const equal = std::exchange(s->next, nullptr)) {
-      equal->lower = s->lower;
-      equal->last_of_equals = s->last_of_equals;
-      first_ = equal;
-    }
-    size_.store(size_.load(base::memory_order_relaxed) - 1, base::memory_order_relaxed);  // see push_back
-    note_most_urgent_();
+    take_first_(first_);
+    shrink_();
     return s;
+  }
+  /// Takes out a strand that was put in here, unless it has begun. *Returns*: whether it was still there.
+  /// *Cost*: a step for each higher priority, and for each strand before it.
+  bool remove_unbegun(strand& s) noexcept {
+    const std::lock_guard hold(mutex_);
+    if (s.status.load(base::memory_order_relaxed) != strand_status::idle)
+      return false;  // as when it was put in
+    strand** link = &first_;
+    while (*link != nullptr && (*link)->priority > s.priority) link = &(*link)->lower;
+    strand* before = nullptr;
+    for (strand* at = *link; at != &s; before = at, at = at->next)
+      if (at == nullptr || at->priority != s.priority) return false;
+    if (before != nullptr) {
+      before->next = s.next;
+      if ((*link)->last_of_equals == &s) (*link)->last_of_equals = before;
+    } else {
+      take_first_(*link);
+    }
+    s.next = nullptr;
+    shrink_();
+    return true;
   }
   /// Calls `see` on each strand. *Returns*: false if it is locked for so many rounds of waiting.
   template <class See>
@@ -68,7 +83,20 @@ class ready_strands {
  private:
   static constexpr int none = std::numeric_limits<int>::min();
 
-  /// *Requires*: the lock is held.
+  /// Takes the first strand of a priority out. *Requires*: the lock is held, here and below.
+  static void take_first_(strand*& link) noexcept {
+    strand& s = *link;
+    link = s.lower;
+    if (strand* const equal = std::exchange(s.next, nullptr)) {
+      equal->lower = s.lower;
+      equal->last_of_equals = s.last_of_equals;
+      link = equal;
+    }
+  }
+  void shrink_() noexcept {
+    size_.store(size_.load(base::memory_order_relaxed) - 1, base::memory_order_relaxed);  // see push_back
+    note_most_urgent_();
+  }
   void note_most_urgent_() noexcept {
     // Relaxed: a hint; stored only where it changes, since all workers look at it.
     const int now = first_ == nullptr ? none : first_->priority;
