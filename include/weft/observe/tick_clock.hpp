@@ -42,10 +42,21 @@ inline std::uint64_t ticks() noexcept {
       std::chrono::duration_cast<std::chrono::nanoseconds>(base::clock::now().time_since_epoch()).count());
 }
 
-/// Both clocks, read at the same time.
+/// Both clocks, read at the same time: of some readings that which took least, since the thread may lose its
+/// processor between one clock and the other.
 struct moment {
-  std::uint64_t at = ticks();
-  base::clock::time_point time = base::clock::now();
+  std::uint64_t at = 0;
+  base::clock::time_point time;
+
+  moment() noexcept {
+    std::uint64_t least = UINT64_MAX;
+    for (int i = 0; i < 8; ++i) {
+      const std::uint64_t before = ticks();
+      const base::clock::time_point now = base::clock::now();
+      const std::uint64_t took = ticks() - before;
+      if (took < least) least = took, at = before + took / 2, time = now;
+    }
+  }
 };
 
 /// The rate between two moments. *Returns*: nanoseconds for a tick.
@@ -72,21 +83,31 @@ class running_clock {
   /// and what reading the clock takes.
   /// *Cost*: two readings of the counter; a system call where that took long.
   std::uint64_t pass() noexcept {
-    constexpr std::uint64_t suspicious = 50'000;
     const std::uint64_t now = ticks(), passed = now - reached_;
     reached_ = now;
-    if (passed < suspicious) return passed > cost_ ? passed - cost_ : 0;
-    const std::uint64_t run = processor_time_();
-    const auto ran = static_cast<std::uint64_t>(static_cast<double>(run - run_) / rate_);
-    const std::uint64_t all = now - looked_, away = all > ran ? all - ran : 0;
-    looked_ = now;
-    run_ = run;
+    if (passed < suspicious_) return passed > cost_ ? passed - cost_ : 0;
+    const std::uint64_t away = away_(now);
     return passed > away ? passed - away : 0;
   }
   /// What has passed since the last pass() does not count.
-  void go_on() noexcept { reached_ = ticks(); }
+  void go_on() noexcept {
+    const std::uint64_t now = ticks();
+    if (now - reached_ >= suspicious_) away_(now);
+    reached_ = now;
+  }
 
  private:
+  static constexpr std::uint64_t suspicious_ = 50'000;  ///< ticks in which the thread may have been away
+
+  /// *Returns*: ticks since the last call in which the thread was not executed.
+  std::uint64_t away_(std::uint64_t now) noexcept {
+    const std::uint64_t run = processor_time_();
+    const auto ran = static_cast<std::uint64_t>(static_cast<double>(run - run_) / rate_);
+    const std::uint64_t all = now - looked_;
+    looked_ = now;
+    run_ = run;
+    return all > ran ? all - ran : 0;
+  }
   static std::uint64_t processor_time_() noexcept {
     timespec t{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
