@@ -252,7 +252,7 @@ TEST_CASE("the first exception in reference order counts, with what was written 
           [](weft::update<int> v) {
             *v = 10;
             ++executed;
-            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            wait_for_others(2);  // the other one does not begin any more if this has failed
             throw std::runtime_error("first");
           },
           a);
