@@ -72,7 +72,8 @@ void mixed(const std::string& file) {
 /// Bodies that wait, and go on on another worker.
 void waits(const std::string& file) {
   weft::runtime rt({.workers = 2, .trace = file});
-  rt.run([] {
+  const auto waits_so_far = [&rt] { return rt.counters().suspensions + rt.counters().parkings; };
+  rt.run([&] {
     for (int i = 0; i < 20; ++i) {
       weft::shared<int> a(0);
       auto slow = weft::fork({.name = "slow"}, [] { return spin(std::chrono::microseconds(300)), 1; });
@@ -80,16 +81,16 @@ void waits(const std::string& file) {
           {.name = "other"}, [](int& v) { spin(std::chrono::microseconds(300)), v = 1; }, weft::write(a));
       weft::sync();
     }
-    weft::fork({.name = "held", .event = true}, [] {
-      std::thread([done = weft::this_task::hold()]() mutable {
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    weft::fork({.name = "held", .event = true}, [&] {
+      std::thread([&, before = waits_so_far(), done = weft::this_task::hold()]() mutable {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        while (waits_so_far() == before && std::chrono::steady_clock::now() < end) std::this_thread::yield();
         done.complete();
       }).detach();
     });
     weft::sync();
   });
-  std::printf("suspensions %llu\ntasks held 1\n",
-              static_cast<unsigned long long>(rt.counters().suspensions + rt.counters().parkings));
+  std::printf("suspensions %llu\ntasks held 1\n", static_cast<unsigned long long>(waits_so_far()));
 }
 
 /// Names that are no text.
