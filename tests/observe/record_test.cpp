@@ -5,6 +5,7 @@
 
 #include <weft/append.hpp>
 #include <weft/observe.hpp>
+#include <weft/observe/tick_clock.hpp>
 #include <weft/orwl.hpp>
 #include <weft/weft.hpp>
 
@@ -18,6 +19,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <thread>
 
 namespace {
 
@@ -222,6 +224,23 @@ TEST_CASE("work, span and the critical path of a diamond") {
   const std::string lines = csv.str();
   CHECK_THAT(lines, contains("workers,speed_up\n1,1\n") && contains("\n1024,"));
   CHECK(std::count(lines.begin(), lines.end(), '\n') == 12);
+}
+
+TEST_CASE("time without a processor counts neither for the body around it nor for the next one") {
+  const weft::observe::moment first;
+  spin(std::chrono::microseconds(1000));
+  const double rate = weft::observe::nanoseconds_per_tick(first, weft::observe::moment());
+  const auto sleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+  weft::observe::running_clock clock;
+  clock.start(rate);
+  sleep();
+  CHECK(static_cast<double>(clock.pass()) * rate < 10e6);
+  sleep();  // between two bodies
+  clock.go_on();
+  spin(std::chrono::microseconds(4000));
+  const double body = static_cast<double>(clock.pass()) * rate;
+  CHECK(body > 3e6);
+  CHECK(body < 12e6);
 }
 
 TEST_CASE("a chain has no parallelism, also through sync and results") {

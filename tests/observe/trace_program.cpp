@@ -81,8 +81,9 @@ void waits(const std::string& file) {
           {.name = "other"}, [](int& v) { spin(std::chrono::microseconds(300)), v = 1; }, weft::write(a));
       weft::sync();
     }
+    const auto before = waits_so_far();
     weft::fork({.name = "held", .event = true}, [&] {
-      std::thread([&, before = waits_so_far(), done = weft::this_task::hold()]() mutable {
+      std::thread([&, done = weft::this_task::hold()]() mutable {
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
         while (waits_so_far() == before && std::chrono::steady_clock::now() < end) std::this_thread::yield();
         done.complete();

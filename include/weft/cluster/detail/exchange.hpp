@@ -378,8 +378,8 @@ class exchange {
   std::uint64_t last_id_ = 0;
   std::unordered_map<std::uint64_t, away> away_;
   std::vector<sched::strand*> returned_;  // tasks of this process that others have declined
-  bool asked_ = false;                    // and has no answer yet,
-  bool ahead_ = false;                    // which is not needed yet
+  bool asked_ = false;                    // a request has no answer yet
+  bool ahead_ = false;                    // it was sent while guests occupied all workers
   bool may_ask_ahead_ = false;            // the last guest was short, and it has not asked ahead since
   bool came_ahead_ = false;               // a guest, when all workers were occupied
   bool over_ = false, may_leave_ = false;

@@ -15,8 +15,8 @@
 namespace weft::inline WEFT_ABI::remote {
 
 enum class kind : std::uint8_t {
-  request,    ///< for at most so many tasks
-  tasks,      ///< the answer: none or some
+  request,    ///< for a task
+  tasks,      ///< the answer: one, or none
   ended,      ///< a task has ended: what it has written, or thrown
   declined,   ///< the process to which a task was sent has no worker for it
   stop,       ///< the run of a task was stopped, says the process from which it comes
