@@ -110,7 +110,7 @@ void hostile(const std::string& file) {
       weft::sync();
     }
   });
-  std::puts("all 3001");
+  std::puts("forked 3000");
 }
 
 void small(const std::string& file) {
