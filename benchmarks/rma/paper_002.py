@@ -8,6 +8,8 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = pathlib.Path(__file__).resolve().parent
 HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">'
@@ -61,20 +63,27 @@ def cluster(nodes):
 
 
 class Simulator:
-    """Builds the program and runs it on platforms."""
+    """Builds the program and runs it on platforms: a simulation is one thread, so as many run at a time as there are processors."""
 
     def __init__(self, out):
         self.out, self.program = out, out / "simulated"
         build("smpicxx", "simulated.cpp", self.program)
 
+    def all(self, calls):
+        """The results of many simulations in the order of `calls`, each (platform, hosts, words...)."""
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(lambda call: self(*call), calls))
+
     def __call__(self, platform, hosts, *words):
-        files = {"platform.xml": platform, "hosts": "\n".join(hosts)}
-        for name, text in files.items():
-            (self.out / name).write_text(text + "\n")
-        done = subprocess.run(
-            ["smpirun", "-np", str(len(hosts)), "-platform", str(self.out / "platform.xml"), "-hostfile", str(self.out / "hosts"),
-             "--cfg=smpi/simulate-computation:no", "--cfg=network/model:CM02", "--cfg=network/TCP-gamma:0", "--cfg=network/crosstraffic:0",
-             "--cfg=surf/precision:1e-13", "--log=root.thresh:error", str(self.program), *map(str, words)], capture_output=True, text=True)
+        with tempfile.TemporaryDirectory(dir=self.out) as place:
+            files = {"platform.xml": platform, "hosts": "\n".join(hosts)}
+            for name, text in files.items():
+                pathlib.Path(place, name).write_text(text + "\n")
+            done = subprocess.run(
+                ["smpirun", "-np", str(len(hosts)), "-platform", "platform.xml", "-hostfile", "hosts",
+                 "--cfg=smpi/simulate-computation:no", "--cfg=network/model:CM02", "--cfg=network/TCP-gamma:0", "--cfg=network/crosstraffic:0",
+                 "--cfg=surf/precision:1e-13", "--log=root.thresh:error", str(self.program.resolve()), *map(str, words)],
+                capture_output=True, text=True, cwd=place)
         if done.returncode != 0:
             sys.exit(f"simulated {' '.join(map(str, words))}: {done.stderr.strip()}")
         return [float(v) for v in done.stdout.split(",")]
@@ -102,14 +111,12 @@ def simulated(page, lines, pairs):
               "each further reader; the software around an atomic operation takes what Table 2 says of GBH without writers. Everything else comes out of the simulation.")
     kinds = ["gbh", "gbh_backoff", "gbh_registers", "mcs_wp", "rma_rw", "d_mcs"]
     sizes = [1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64]
-    at = {}
+    # 64 on a mesh with two columns more; the long ones first
+    wanted = [(kind, exclusive, n) for n in reversed(sizes) for exclusive in (0, 50, 100) for kind in kinds if kind != "d_mcs" or exclusive == 100]
+    at = dict(zip(wanted, run.all([(chip if n <= 48 else mesh(8), cores(range(n)), "pairs", kind, exclusive, pairs) for kind, exclusive, n in wanted])))
     for figure, exclusive, title in ((6, 0, "shared locks only"), (7, 50, "half of them exclusive"), (8, 100, "exclusive locks only")):
         page.heading(f"Figure {figure}: {title}", 3)
-        medians = {kind: [] for kind in kinds if kind != "d_mcs" or exclusive == 100}
-        for kind in medians:
-            for n in sizes:  # 64 on a mesh with two columns more
-                at[kind, exclusive, n] = run(chip if n <= 48 else mesh(8), cores(range(n)), "pairs", kind, exclusive, pairs)
-                medians[kind].append(at[kind, exclusive, n][1])
+        medians = {kind: [at[kind, exclusive, n][1] for n in sizes] for kind in kinds if (kind, exclusive, 48) in at}
         page.table(f"002-figure-{figure}", ["processes", *medians], [[n, *(medians[k][i] for k in medians)] for i, n in enumerate(sizes)])
         drawn = lines(sizes, medians, "processes", "microseconds, median", log=False)
         for kind, published in TABLE_2.items():
@@ -134,12 +141,15 @@ def simulated(page, lines, pairs):
               "MCS-WP takes less than the published time: in weft a lock that is free takes one operation, and only who does not get it so joins the queue.")
 
     page.heading("Table 3: a writer that readers wait for", 3)
-    rows, ratios = [], []
-    for (readers, mapping), published in TABLE_3.items():
+    rows, ratios, calls = [], [], []
+    for readers, mapping in TABLE_3:
         hosts = {"close": [*range(1, 6), *range(12, 18)], "distant": [*range(6, 12), *range(18, 23)], "-": range(1, 48)}[mapping]
         hosts = cores([0, *list(hosts)[:readers]])
+        calls += [(chip, hosts, "writer", kind, size, 101) for size in (32, 512, 1024) for kind in ("gbh_backoff", "mcs_wp")]
+    results = iter(run.all(calls))
+    for (readers, mapping), published in TABLE_3.items():
         for i, size in enumerate((32, 512, 1024)):
-            ours = [run(chip, hosts, "writer", kind, size, 101)[1] for kind in ("gbh_backoff", "mcs_wp")]
+            ours = [next(results)[1], next(results)[1]]
             rows.append([readers, mapping, size, *ours, ours[0] / ours[1], published[0][i], published[1][i], published[0][i] / published[1][i]])
             if readers == 47:
                 ratios.append(ours[0] / ours[1])
@@ -149,11 +159,11 @@ def simulated(page, lines, pairs):
               "later, weft's back-off, up to 1 ms, has made GBH's attempts rarer, and the ratio falls below 2. The paper does not say when its writer begins, nor how long its back-off becomes.")
 
     page.heading("All processes lock one target exclusively", 3)
-    rows = []
+    rows, there = [], ("gbh", "gbh_backoff", "mcs_wp", "d_mcs", "rma_rw")
+    results = iter(run.all([(mesh(columns), cores(range(8 * columns)), "hot", kind, 100, 5) for columns in (6, 8) for kind in there]))
     for columns in (6, 8):
-        platform, hosts = mesh(columns), cores(range(8 * columns))
-        total = {kind: run(platform, hosts, "hot", kind, 100, 5)[3] for kind in ("gbh", "gbh_backoff", "mcs_wp", "d_mcs", "rma_rw")}
-        rows.append([len(hosts), *total.values(), total["gbh_backoff"] / total["mcs_wp"], total["gbh"] / total["mcs_wp"]])
+        total = {kind: next(results)[3] for kind in there}
+        rows.append([8 * columns, *total.values(), total["gbh_backoff"] / total["mcs_wp"], total["gbh"] / total["mcs_wp"]])
     page.table("002-hot", ["processes", *(f"{k}, us" for k in total), "gbh_backoff / mcs_wp", "gbh / mcs_wp"], rows)
     again = [run(mesh(8), cores(range(64)), "hot", kind, 100, 5)[3] for kind in ("gbh", "mcs_wp")]
     exact = again == [rows[1][1], rows[1][3]]
@@ -170,7 +180,7 @@ def simulated(page, lines, pairs):
     page.table("002-targets", ["what", "target", "simulated", "met"], [[what, wanted, value, "yes" if met else "NO"] for what, wanted, value, met in targets])
 
     page.heading("A cluster of nodes with 16 processes", 3)
-    rows = []
+    rows, calls = [], []
     for processes in (64, 256, 1024):
         hosts = [f"node{i // 16}" for i in range(processes)]
         for what, kinds_here, exclusive, count in (("random targets", ("gbh", "gbh_backoff", "mcs_wp", "rma_rw"), 50, 10),
@@ -179,8 +189,10 @@ def simulated(page, lines, pairs):
                 if kind == "rma_rw" and processes > 256:
                     continue  # takes minutes
                 mode = "pairs" if what == "random targets" else "hot"
-                q1, q2, q3, all_, accesses = run(cluster(processes // 16), hosts, mode, kind, exclusive, count)
-                rows.append([processes, what, exclusive, kind, q1, q2, q3, all_, accesses / processes / count])
+                calls.append((cluster(processes // 16), hosts, mode, kind, exclusive, count))
+                rows.append([processes, what, exclusive, kind])
+    for row, (*_, count), (q1, q2, q3, all_, accesses) in zip(rows, calls, run.all(calls)):
+        row += [q1, q2, q3, all_, accesses / row[0] / count]
     page.table("002-cluster", ["processes", "locks", "% exclusive", "kind", "Q1, us", "Q2", "Q3", "time of all, us", "accesses for a pair"], rows)
 
 
