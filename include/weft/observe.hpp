@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// A run that explains itself: the graph of its tasks, and how far it could scale.
+// A run that explains itself: the graph of its tasks, how far it could scale, and metrics for monitoring.
 #pragma once
 
 #include <weft/observe/graph_file.hpp>
+#include <weft/observe/open_metrics.hpp>
 #include <weft/observe/work_and_span.hpp>
