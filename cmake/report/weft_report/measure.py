@@ -57,7 +57,8 @@ class Row:
 
     def __init__(self, trace, row):
         chosen = numpy.flatnonzero(trace.row == row)
-        order = chosen[numpy.lexsort((-trace.end[chosen], trace.begin[chosen]))]
+        # Of slices that look equal, the inner one ended first, and so stands first in the file.
+        order = chosen[numpy.lexsort((-chosen, -trace.end[chosen], trace.begin[chosen]))]
         self.begin, self.end = trace.begin[order], trace.end[order]
         self.kind, self.name, self.row = trace.kind[order], trace.name[order], row
         self.parent = self.find_parents_()
