@@ -143,6 +143,15 @@ def numbers():
           ["70 %", "1.8 %", "3.6 %", "16 %", "0 %", "8.2 %"], "worker 1")
     check(page.graphics == 4, f"{page.graphics} figures instead of: utilisation, workers, lengths, counter")
     check("57 %" in "".join(page.items), "bodies: 125 of 220")
+    # Bodies inside each other wait together, and go on elsewhere: one of each, and a second 'inner' behind it.
+    m = Maker(2)
+    m.slice(0, "inner", 10, 20), m.slice(0, "outer", 5, 20.001), m.slice(0, "root", 0, 20.002)
+    m.wait(0, 1, "an event", 20.003, 29)
+    m.slice(1, "inner", 30, 31), m.slice(1, "outer", 30, 34), m.slice(1, "inner", 36, 39), m.slice(1, "root", 30, 40)
+    page, _ = made("nested", m)
+    equal({row[0]: row[1:3] for row in page.tables["types"][1:]},
+          {"inner": ["2", "14 µs"], "root": ["1", "8 µs"], "outer": ["1", "8 µs"]}, "bodies that wait together")
+    equal(page.tables["longest"][1][:4], ["an event", "inner", "worker 0", "worker 1"], "the innermost is the one that waits")
 
 
 def counted():
@@ -461,21 +470,28 @@ def refused():
 
 def names():
     """Names with any characters stay text."""
-    hostile = ["<script>alert(1)</script>", "</title><em>", "a&amp;b", '"quoted" \'too\'', "$x^2$ and $", "_hidden", "\\frac{1}{2}", "\x00\x1b[31m\n", "\ud800",
+    hostile = ["<script>alert(1)</script>", "</title><em>", "a&amp;b", '"quoted" \'too\'', "$x^2$", "$x^2$ and $", "_hidden", "\\frac{1}{2}", "\x00\x1b[31m\n", "\ud800",
                "\u202eright", "]]>", "<!--", "π and 木 and 🧵", "", "x" * 255, "%s %d", "{name}", "a\u0301"]
     m = Maker(1)
     for i, name in enumerate(hostile):
-        m.slice(0, name, 100 * i, 100 * i + 50)
-        m.wait(0, 0, name, 100 * i + 50, 100 * i + 60)
+        m.slice(0, name, 100 * i, 100 * i + (60 if name == "$x^2$" else 50))
+        m.wait(0, 0, name, 100 * i + 60, 100 * i + 70)
     m.level(0, 3, 1, 2)
     m.add(0, "C", "<memory>", ts=10, args={"<bytes & $more$>": 1 << 20})
     m.wait(1, None, "<read $a$>", 3, 50, "transfer", args={"bytes": 1 << 20})
     path = folder / "<names> & $.json"
     page, text = report(m.write(path))
     found = {row[0] for row in page.tables["types"]}
-    for name in ("<script>alert(1)</script>", "a&amp;b", '"quoted" \'too\'', "$x^2$ and $", "_hidden", "π and 木 and 🧵", "(no name)", "x" * 47 + "…"):
+    for name in ("<script>alert(1)</script>", "a&amp;b", '"quoted" \'too\'', "$x^2$", "$x^2$ and $", "_hidden", "π and 木 and 🧵", "(no name)", "x" * 47 + "…"):
         check(name in found, f"{name!r} is not in the table of types")
     check(not re.search(r"<script|<em>|[\x00-\x08\x0e-\x1f\u202e]", text), "a name became markup")
+    check("$x^2$: 1 of median 60 µs, 60 µs in total" in page.texts, "a formula")
+    short = Maker(1)
+    for i in range(100):
+        short.slice(0, "<em>", i, i + 0.1)
+    page, text = made("advice", short)
+    check("<em>" in page.items[6] and "<em>" not in text, "a name in an advice became markup")
+    page, text = report(path)
     check("C: " not in text and "matplotlib" not in run(path).stderr, "warnings")
     check(page.graphics == 6, f"{page.graphics} figures")
     check(text == (run(path), path.with_suffix(".html").read_text())[1], "the same trace makes another page")

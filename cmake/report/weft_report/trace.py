@@ -105,7 +105,7 @@ class Trace:
             self.counters[name] = numpy.array(at, float), numpy.array(value, float), source
         for times in (self.begin, self.length, *(numpy.array([p[:2] for p in all_], float) for all_ in self.pairs.values()),
                       *(c[0] for c in self.counters.values())):
-            if not (numpy.isfinite(times).all() and (times >= 0).all() and (times <= LATEST).all()):
+            if not ((times >= 0).all() and (times <= LATEST).all()):  # also if it is no number
                 raise ValueError("a time is negative, or is none")
         transfers = {r for r, name in self.row_names.items() if name == "transfers"}
         self.workers = [r for r in range(len(self.rows.all)) if r not in transfers]
