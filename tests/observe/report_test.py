@@ -295,6 +295,11 @@ def advice():
     check("2 workers are at most 1.6 times as fast" in alone(25), "another limit")
     check("only one worker" not in alone(19), "advice on a short serial part")
 
+    chain = Maker(2)
+    for i in range(10):
+        chain.slice(i % 2, "link", 10 * i, 10 * i + 10)
+    check("100 % of this time in 'link': its 10 bodies ran one after the other" in said(chain, "chain"), "no advice on a chain")
+
     def idle(part, pending):
         m = Maker(2)
         m.slice(0, "work", 0, 100), m.slice(1, "work", 0, 100 - part), m.slice(1, "search", 100 - part, 100, "idle")
@@ -305,6 +310,11 @@ def advice():
     check("waited for others" in idle(40, 30), "no advice on accesses")
     check("Workers had nothing to do for" not in idle(39, 1), "advice on busy workers")
     check("One body of 'work' took 100 µs" in idle(40, 1), "no advice on the longest body")
+
+    moved = Maker(2)  # a strand with 6 pending tasks goes from worker 0 to worker 1 in the middle
+    moved.slice(0, "a", 0, 50), moved.level(0, 0, 0, 6), moved.wait(0, 1, "an event", 50.001, 51), moved.slice(1, "a", 51.001, 100)
+    moved.level(1, 70, 0, 2), moved.slice(1, "sleep", 0, 50, "idle")
+    check("On average 4.8 tasks were pending" in said(moved, "moved"), "pending tasks of a strand that moves")
 
     def locks(waiting):
         m = Maker(2)

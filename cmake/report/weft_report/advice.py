@@ -47,10 +47,13 @@ def advise(run):
         if alone >= 0.2 and run.alone_in:
             name, of_name = max(run.alone_in.items(), key=lambda a: a[1])
             most = 1 / (alone + (1 - alone) / workers)
+            own = dict(types).get(name, [of_name])
+            what = ("divide that task, or fork what comes after it earlier" if 3 * own[-1] >= of_name else
+                    f"its {number(len(own))} bodies ran one after the other: look at what orders them (a right to update where one to read or "
+                    "to contribute would do)")
             say(f"For {percent(alone)} of the run only one worker was in a body, {percent(of_name / run.alone.total)} of this time in "
-                f"'{shown(name)}': divide that task, or fork what comes after it earlier. With such a share, {workers} workers are at most "
-                f"{most:.1f} times as fast as one.",
-                "one worker alone for at least 20 % of the run; the limit is Amdahl's", alone * (workers - 1) / workers)
+                f"'{shown(name)}': {what}. With such a share, {workers} workers are at most {most:.1f} times as fast as one.",
+                "one worker alone for at least 20 % of the run, in a body that is at least a third of that or in many; the limit is Amdahl's", alone * (workers - 1) / workers)
         largest, name = max((own[-1], name) for name, own in types)
         if largest > run.active.total / workers and idle >= 0.1:
             say(f"One body of '{shown(name)}' took {time(largest)} without the tasks inside it, {percent(largest / run.active.total)} of the run: no "
@@ -61,7 +64,7 @@ def advise(run):
         few = f" On average {pending:.1f} tasks were pending." if pending is not None else ""
         cause = ("there are too few tasks: fork more, or earlier" if pending is None or pending < workers
                  else "tasks were there, but too short for a thief to come in time: make them larger" if numpy.median(run.body_own) < THIEF
-                 else "tasks were there, but waited for others: look at their accesses (a right to write where one to read would do)")
+                 else "tasks were there, but waited for others: look at their accesses (a right to update where one to read or to contribute would do)")
         say(f"Workers had nothing to do for {percent(idle)} of their time.{few} So {cause}.",
             "searches, sleep and waits without other work take at least 20 % of the workers' time; fewer pending tasks than workers are too few; "
             "bodies with a median below 2 µs are too short for thieves", idle * 0.9)
@@ -95,7 +98,7 @@ def advise(run):
 
 def pending_while(run):
     """The average of the pending tasks of all workers, as far as they were counted; None if they were not."""
-    at, value, source = run.trace.counters.get(("tasks", "pending"), ((), (), ()))
+    at, value, source = run.counters.get(("tasks", "pending"), ((), (), ()))
     if not len(at):
         return None
     total = 0.0

@@ -99,6 +99,7 @@ class Run:
                       for b, e, r, cause, key, _ in trace.waits if r in self.rows]
         self.join_bodies_()
         self.set_window_()
+        self.move_levels_()
         self.share_time_()
         self.find_alone_()
 
@@ -177,6 +178,26 @@ class Run:
         self.active_intervals = clipped(active)
         transfers = union([t[0] for t in self.trace.transfers], [t[1] for t in self.trace.transfers])
         self.transferring = Passed(*common(clipped(transfers), self.active_intervals))
+
+    def move_levels_(self):
+        """A strand that waits and goes on on another worker takes what was counted of its tasks along."""
+        self.counters = dict(self.trace.counters)
+        number = self.trace.rows.all
+        moves = sorted((w.end, w.begin, number[w.row], number[w.to]) for w in self.waits if w.to != w.row)
+        for name, (at, value, source) in self.trace.counters.items():
+            if name[0] != "tasks" or not moves:
+                continue
+            of = {}
+            for level in sorted(zip(at.tolist(), value.tolist(), source), key=lambda l: l[0]):
+                of.setdefault(level[2], []).append(level[:2])
+            for end, begin, here, there in moves:
+                levels = of.get(here, [])
+                k = bisect.bisect_right(levels, (end, numpy.inf)) - 1
+                if k >= 0 and levels[k][0] <= begin + EXACT:  # nothing else was counted there meanwhile
+                    bisect.insort(of.setdefault(there, []), (end, levels[k][1]))
+                    levels.insert(k + 1, (end, 0.0))
+            all_ = [(t, v, s) for s, levels in of.items() for t, v in levels]
+            self.counters[name] = tuple(numpy.array(column, float) for column in list(zip(*all_))[:2]) + ([s for _, _, s in all_],)
 
     def share_time_(self):
         """Where each worker's time went: {row: {what: time}}, which sum up to the window. `what` is "bodies", "steal",

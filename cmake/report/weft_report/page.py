@@ -136,7 +136,7 @@ def show_waits(page, run, most=15):
 
 def show_counters(page, run):
     by_name = {}
-    for (name, key), series in run.trace.counters.items():
+    for (name, key), series in run.counters.items():
         if len(series[0]):
             by_name.setdefault(name, {})[key] = series
     for name, series in list(by_name.items())[:8]:
