@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 # Installs the headers and the CMake package `weft`, which provides weft::weft, weft::compiled, weft::ooc, and
-# weft::mpi if the component `mpi` is asked for.
+# weft::mpi if the component `mpi` is asked for; and the program weft-report.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -20,3 +20,8 @@ install(
         "${CMAKE_CURRENT_LIST_DIR}/ooc.cmake" "${CMAKE_CURRENT_LIST_DIR}/mpi.cmake"
   DESTINATION "${weft_package_dir}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
+# weft-report finds its parts from where it lies itself, however the folders are called.
+install(PROGRAMS "${CMAKE_CURRENT_LIST_DIR}/report/weft-report" DESTINATION "${CMAKE_INSTALL_BINDIR}")
+file(GLOB weft_report_parts CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/report/weft_report/*.py")
+install(FILES ${weft_report_parts} DESTINATION "${CMAKE_INSTALL_BINDIR}/../share/weft/weft_report")
