@@ -4,10 +4,7 @@
 
 usage: report_test.py <weft-report> <trace_program> <scene>
 """
-import base64
-import contextlib
 import html.parser
-import io
 import json
 import os
 import pathlib
@@ -476,6 +473,38 @@ def refused():
     twice.events += other.events
     page, _ = made("processes", twice)
     equal([row[0] for row in page.tables["workers"]], ["worker", "all", "1: worker 0", "2: worker 0"], "workers of two processes")
+
+
+def fuzzed():
+    """Real traces in which members are missing or have other values: a page, or one line."""
+    sys.path.insert(0, str(pathlib.Path(program).parent))
+    from weft_report import page, trace
+    subprocess.run([trace_program, "waits", str(folder / "real.json")], check=True, capture_output=True)
+    whole = json.loads((folder / "real.json").read_text())
+    values = [None, True, -1, 0, 1e18, float("inf"), float("nan"), "x", "", [], {}, [1], {"a": 1}, 1 << 70, "\ud800"]
+    ended = {"pages": 0, "refused": 0}
+    path = folder / "fuzzed.json"
+    for seed in range(100):
+        chance, data = random.Random(seed), json.loads(json.dumps(whole))
+        events = data["traceEvents"]
+        for _ in range(chance.randrange(1, 4)):
+            e = chance.choice(events)
+            if e is not None and isinstance(e, dict) and e:
+                place = chance.choice([e, e, e, e.get("args") or e, data] if isinstance(e.get("args") or e, dict) else [e])
+                key = chance.choice(list(place))
+                if chance.random() < 0.3:
+                    del place[key]
+                else:
+                    place[key] = chance.choice(values)
+        path.write_text(json.dumps(data))
+        try:
+            Tables(page.make(trace.read(path), None, "fuzzed")[0])
+            ended["pages"] += 1
+        except trace.Fault as fault:
+            check("\n" not in str(fault), f"seed {seed}: more than a line: {fault}")
+            ended["refused"] += 1
+    check(min(ended.values()) > 10, f"too little happened: {ended}")
+    print(ended)
 
 
 def names():

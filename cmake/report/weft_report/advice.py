@@ -92,7 +92,7 @@ def advise(run):
             "no body ran or waited for at least half of the trace", 0.0)
     found.sort(key=lambda a: -a.loss)
     if not any(a.loss > 0 for a in found):
-        found.insert(0, Advice(f"Workers were in bodies for {percent(share('bodies'))} of their time: no rule finds anything that costs time.", "no rule below applies", 0.0))
+        found.insert(0, Advice(f"Workers were in bodies for {percent(share('bodies'))} of their time: no rule finds anything that costs time.", "none of the rules of advice finds a loss", 0.0))
     return found
 
 

@@ -20,6 +20,7 @@ COLOURS = {"bodies": "#0072B2", "steal": "#E69F00", "searches and steals": "#E69
            "unseen": "#FFFFFF", "outside": "#E8EBEE"}
 WAITS = ("#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#8C6D31")
 WIDE = 9.0
+SHORT = 0.3  # microseconds of a body, as in advice
 plot.rcParams.update({
     "svg.fonttype": "none", "font.size": 10, "font.family": "sans-serif", "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#667",
     "axes.labelcolor": "#223", "xtick.color": "#445", "ytick.color": "#445", "axes.titlesize": 10, "axes.titlelocation": "left", "axes.grid": True,
@@ -107,14 +108,14 @@ def lengths(types, most=6):
     for axes, (name, own) in zip(all_[:, 0], kinds):
         counts, _ = numpy.histogram(numpy.clip(own, edges[0], edges[-1]), edges)
         axes.stairs(100 * counts / len(own), edges, fill=True, color=COLOURS["bodies"])
-        axes.axvline(0.3, color="#D55E00", linewidth=1, linestyle="--")
+        axes.axvline(SHORT, color="#D55E00", linewidth=1, linestyle="--")
         title = f"{len(rest)} other types" if name is None else label(name)
         axes.set_title(f"{title}: {len(own):,} of median {time(numpy.median(own))}, {time(own.sum())} in total", fontsize=9.5)
         axes.set_ylim(0), axes.set_xscale("log"), axes.set_xlim(edges[0], edges[-1])
         axes.locator_params(axis="y", nbins=3)
     figure.supylabel("bodies of the type (%)", fontsize=10, color="#223")
     axes = all_[-1, 0]
-    axes.set_xlabel("own time of a body; dashed: 0.3 µs")
+    axes.set_xlabel("own time of a body" + ("; dashed: 0.3 µs" if edges[0] < SHORT < edges[-1] else ""))
     ticks = [10.0 ** d for d in range(int(low), int(high) + 1)]
     axes.set_xticks(ticks, [time(t) for t in ticks]), axes.minorticks_off()
     return figure
@@ -131,7 +132,7 @@ def counter(run, name, series, bins=600):
         x = (edges - run.start) / size
         axes.stairs(most / scale, x, baseline=None, color="#56B4E9", linewidth=1, label="most")
         axes.stairs(mean / scale, x, baseline=None, color="#0072B2", linewidth=1.4, label="mean")
-        axes.set_ylabel(label(key, 20) + words), axes.set_ylim(0), axes.set_xlim(x[0], x[-1])
+        axes.set_ylabel(label(key, 20) + words), axes.set_ylim(0, max(1.05 * most.max() / scale, 1)), axes.set_xlim(x[0], x[-1])
     legend_above(all_[0, 0], 2)
     all_[-1, 0].set_xlabel(f"time since the trace begins ({unit})")
     return figure
@@ -177,18 +178,22 @@ def transfers(run, bins=240):
 
 
 def grids(turns, most=400):
-    """The grids of the paper: computing, waiting, both; by task and iteration, in 12 shades."""
+    """The grids of the paper: computing, waiting, both; by task and iteration, in 12 shades. The
+    longest hundredth does not count for the scale if it is far longer."""
     longest = max(len(t) for t in turns.values())
     waiting, computing = (numpy.full((len(turns), longest), numpy.nan) for _ in range(2))
     for k, times in enumerate(turns.values()):
         waiting[k, :len(times)], computing[k, :len(times)] = zip(*times)
     figure, all_ = plot.subplots(1, 3, figsize=(WIDE, 3.9), sharey=True)
     for axes, (title, grid) in zip(all_, (("computing", computing), ("waiting", waiting), ("total", computing + waiting))):
-        top = max(float(numpy.nanmax(grid)), 1e-3)
+        top, most_times = max(float(numpy.nanmax(grid)), 1e-3), float(numpy.nanquantile(grid, 0.99))
+        beyond = top > 2 * most_times > 0  # a few turns would make all others white
+        top = most_times if beyond else top
         size, unit = unit_of(top)
         image = axes.imshow(coarser(grid, most) / size, aspect="auto", interpolation="nearest", vmin=0, vmax=top / size, cmap=plot.get_cmap("Greys", 12),
                             extent=(0.5, longest + 0.5, len(turns) - 0.5, -0.5))
-        bar = figure.colorbar(image, ax=axes, orientation="horizontal", ticks=numpy.linspace(0, top / size, 4), format="%.3g", aspect=25)
+        bar = figure.colorbar(image, ax=axes, orientation="horizontal", ticks=numpy.linspace(0, top / size, 4), format="%.3g", aspect=25,
+                              extend="max" if beyond else "neither")
         bar.set_label(f"time ({unit})"), bar.outline.set_linewidth(0.5)
         axes.set_title(title), axes.set_xlabel("iteration"), axes.grid(False)
         for a in (axes.xaxis, axes.yaxis):

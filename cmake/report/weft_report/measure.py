@@ -197,6 +197,7 @@ class Run:
                     bisect.insort(of.setdefault(there, []), (end, levels[k][1]))
                     levels.insert(k + 1, (end, 0.0))
             all_ = [(t, v, s) for s, levels in of.items() for t, v in levels]
+            all_.sort(key=lambda l: (l[0], l[1]))  # where one begins, the other has ended
             self.counters[name] = tuple(numpy.array(column, float) for column in list(zip(*all_))[:2]) + ([s for _, _, s in all_],)
 
     def share_time_(self):
@@ -277,19 +278,17 @@ class Run:
     def stolen(self):
         """The lengths of stolen tasks with all that ran inside them, and those of the steals."""
         steals = numpy.concatenate([row.end[row.kind == STEAL] - row.begin[row.kind == STEAL] for row in self.rows.values()] or [[]])
-        lengths = []
-        ends = {r: (numpy.sort(row.end[row.kind == TASK]), row) for r, row in self.rows.items()}
-        starts = {}
+        lengths, by_end = [], {}
         for r, row in self.rows.items():
             tasks = numpy.flatnonzero(row.kind == TASK)
-            order = numpy.lexsort((-tasks, row.end[tasks]))
-            starts[r] = row.begin[tasks[order]]
+            tasks = tasks[numpy.lexsort((-tasks, row.end[tasks]))]
+            by_end[r] = row.end[tasks], row.begin[tasks]
         for r, at in self.trace.stolen_ends:
-            if r in ends:
-                sorted_ends, _ = ends[r]
-                k = int(numpy.searchsorted(sorted_ends, at + EXACT, "right")) - 1
-                if k >= 0 and sorted_ends[k] >= at - EXACT:
-                    lengths.append(float(at - starts[r][k]))
+            if r in by_end:
+                ends, begins = by_end[r]
+                k = int(numpy.searchsorted(ends, at + EXACT, "right")) - 1
+                if k >= 0 and ends[k] >= at - EXACT:
+                    lengths.append(at - begins[k])
         return numpy.array(lengths), steals
 
     # Iterations

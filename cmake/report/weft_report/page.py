@@ -92,7 +92,7 @@ def show_time(page, run):
         for share in (run.total, *run.shares.values()):
             share["search"] = share.get("search", 0.0) + share.pop(k, 0.0)
     labels.update({"search": "searches", "sleep": "sleep", "unseen": "between records"})
-    if run.total.get("outside", 0.0) > 0:
+    if run.total.get("outside", 0.0) > 0.0005 * run.length * len(run.rows):
         labels["outside"] = "no run under way"
     page.text("A worker whose body waits looks for other work. Where it finds none, its search and sleep are counted under what the body that began "
               "to wait there last waits for. Between records: the scheduler, the records themselves, other programs on the processor.", of="note")
@@ -109,7 +109,7 @@ def show_time(page, run):
 def show_tasks(page, run, most=30):
     types = run.types()
     page.text("How long the tasks were", "h2")
-    page.text("The own time of a body is what it took without the tasks that ran inside its forks and without its waits. Below the dashed line, what a task costs is not small "
+    page.text("The own time of a body is what it took without the tasks that ran inside its forks and without its waits. Left of 0.3 µs, what a task costs is not small "
               "beside what it does; a record makes each some tens of nanoseconds longer.", of="note")
     page.figure(draw.lengths(types), "histograms of the own times of tasks, by type")
     everything = run.body_own.sum()
@@ -127,11 +127,11 @@ def show_waits(page, run, most=15):
     idle = lambda cause: run.total.get(("wait", cause))
     page.table("causes", ["what for", "waits", "in total", "median", "longest", "idle"],
                [(shown(c), number(len(l)), time(sum(l)), time(numpy.median(l)), time(max(l)), "-" if idle(c) is None else time(idle(c))) for c, l in by_cause[:most]])
-    page.text("The longest", "h2")
+    page.text("The longest waits", "h2")
     longest = sorted(run.waits, key=lambda w: -w.length)[:most]
     row_name = lambda r: shown(run.trace.row_names.get(r, "?"))
     page.table("longest", ["what for", "body", "began on", "went on on", "at", "length"],
-               [(shown(w.cause), shown(run.name_of(w.before) or "not known"), row_name(w.row), row_name(w.to), time(w.begin), time(w.length)) for w in longest], words=4)
+               [(shown(w.cause), shown(run.name_of(w.before) or "ended, or not known"), row_name(w.row), row_name(w.to), time(w.begin), time(w.length)) for w in longest], words=4)
 
 
 def show_counters(page, run):
@@ -143,6 +143,9 @@ def show_counters(page, run):
         page.text("Tasks that were ready and pending" if name == "tasks" else f"Counter: {shown(name)}", "h2")
         if name == "tasks":
             page.text("Ready: kept for thieves. Pending: deferred and not begun, of the strands that workers execute. Counted about every 30 µs.", of="note")
+        if not any(values.any() for _, values, _ in series.values()):
+            page.text("Always 0.")
+            continue
         page.figure(draw.counter(run, name, dict(list(series.items())[:6])), f"counter {shown(name)} over time")
     if run.trace.transfers:
         page.text("Transfers between memory and files", "h2")
@@ -160,7 +163,8 @@ def show_grids(page, run, turns):
     if not turns:
         return
     page.text("Iterations: computing, waiting, total", "h2")
-    page.text(words + " Twelve shades, from white (0) to the longest time of a grid.", of="note")
+    page.text(words + " Twelve shades, from white (0) to the longest time of a grid; a scale that ends in a "
+              "point leaves out the hundredth that is far longer.", of="note")
     page.figure(draw.grids(turns), "grids of computing, waiting and total time by task and iteration")
     of = lambda k: sum(times[k] for t in turns.values() for times in t)
     count = sum(len(t) for t in turns.values())

@@ -66,7 +66,7 @@ class Trace:
             self.kind.append(kind)
         elif phase == "f":
             if e["name"] == "stolen":
-                self.stolen_ends.append((self.rows((e["pid"], e["tid"])), e["ts"]))
+                self.stolen_ends.append((self.rows((e["pid"], e["tid"])), float(e["ts"])))
             elif e["name"] == "goes on":  # the arrow of wait n has the number n * 4096 + 4095
                 self.goes_on[e["pid"], e["id"] >> 12] = self.rows((e["pid"], e["tid"]))
         elif phase == "b":
@@ -77,12 +77,14 @@ class Trace:
                 self.foreign += 1
             else:
                 self.pairs[first["cat"]].append(
-                    (first["ts"], e["ts"], self.rows((e["pid"], e["tid"])), self.names(str(first["name"])),
-                     (e["pid"], e["id"]), first.get("args", {}).get("bytes", 0)))
+                    (float(first["ts"]), float(e["ts"]), self.rows((e["pid"], e["tid"])), self.names(str(first["name"])),
+                     (e["pid"], e["id"]), float(first.get("args", {}).get("bytes", 0))))
         elif phase == "C":
+            source = (e["pid"], e.get("id"))
+            hash(source)  # refuses what is no number
             for key, value in e["args"].items():
                 series = self.counters.setdefault((str(e["name"]), str(key)), ([], [], []))
-                for column, x in zip(series, (e["ts"], value, (e["pid"], e.get("id")))):
+                for column, x in zip(series, (e["ts"], value, source)):
                     column.append(x)
         elif phase == "M":
             name = e["args"].get("name")
@@ -99,14 +101,16 @@ class Trace:
         for column in ("begin", "length", "row", "name", "kind"):
             setattr(self, column, numpy.array(getattr(self, column)))
         self.end = self.begin + self.length
-        self.waits = sorted(w for w in self.pairs["wait"])
-        self.transfers = sorted(self.pairs["transfer"])
+        self.waits, self.transfers = (sorted(self.pairs[kind], key=lambda p: p[:4]) for kind in ("wait", "transfer"))
         for name, (at, value, source) in self.counters.items():
             self.counters[name] = numpy.array(at, float), numpy.array(value, float), source
-        for times in (self.begin, self.length, *(numpy.array([p[:2] for p in all_], float) for all_ in self.pairs.values()),
-                      *(c[0] for c in self.counters.values())):
+        for times in (self.begin, self.length, *(c[0] for c in self.counters.values()),
+                      *(numpy.array([p[:2] for p in all_], float) for all_ in self.pairs.values())):
             if not ((times >= 0).all() and (times <= LATEST).all()):  # also if it is no number
                 raise ValueError("a time is negative, or is none")
+        for values in (numpy.array([t[5] for t in self.transfers]), *(c[1] for c in self.counters.values())):
+            if not (abs(values) <= 1e18).all():
+                raise ValueError("a number of bytes or tasks is none")
         transfers = {r for r, name in self.row_names.items() if name == "transfers"}
         self.workers = [r for r in range(len(self.rows.all)) if r not in transfers]
         processes = {p for p, _ in self.rows.all}
@@ -114,7 +118,8 @@ class Trace:
             process, thread = self.rows.all[r]
             name = self.row_names.get(r, f"worker {thread}")
             self.row_names[r] = name if len(processes) == 1 else f"{process}: {name}"
-        self.workers.sort(key=lambda r: tuple(map(str, (self.rows.all[r][0],))) + (len(str(self.rows.all[r][1])), str(self.rows.all[r][1])))
+        by_number = lambda text: (len(text), text)
+        self.workers.sort(key=lambda r: [by_number(str(n)) for n in self.rows.all[r]])
         return self
 
 
