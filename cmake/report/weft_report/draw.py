@@ -11,6 +11,7 @@ import numpy
 matplotlib.use("svg")
 import matplotlib.pyplot as plot
 
+from .measure import overlap
 from .trace import shown
 from .units import time, unit_of
 
@@ -163,14 +164,14 @@ def transfers(run, bins=240):
     size, unit = unit_of(run.length)
     edges = numpy.linspace(run.start, run.stop, bins + 1)
     figure, axes = plot.subplots(figsize=(WIDE, 2.6))
+    begin, end, name, amount = (numpy.array([t[k] for t in run.trace.transfers], float) for k in (0, 1, 3, 5))
+    end = numpy.maximum(end, begin + 0.001)
     names = sorted({t[3] for t in run.trace.transfers})[:5]
-    for name, colour in zip(names, (COLOURS["bodies"], *WAITS)):
-        passed = numpy.zeros(bins + 1)
-        for begin, end, _, n, _, amount in run.trace.transfers:
-            if n == name:
-                passed += amount * numpy.clip((edges - begin) / max(end - begin, 0.001), 0, 1)
+    for number, colour in zip(names, (COLOURS["bodies"], *WAITS)):
+        of = name == number
+        passed = overlap(begin[of], end[of], edges, amount[of] / (end - begin)[of])
         axes.stairs(numpy.diff(passed) / (1 << 20) / (numpy.diff(edges) / 1e6), (edges - run.start) / size, color=colour, linewidth=1.4,
-                    label=label(run.trace.names.all[name]))
+                    label=label(run.trace.names.all[number]))
     axes.set_xlabel(f"time since the trace begins ({unit})"), axes.set_ylabel("MiB/s"), axes.set_ylim(0)
     axes.set_xlim(0, run.length / size)
     legend_above(axes, len(names))

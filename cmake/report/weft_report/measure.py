@@ -353,12 +353,15 @@ class Run:
                        "Waiting is the time since the end of the body before.")
 
 
-def overlap(begin, end, moments):
-    """The sum of what each of some intervals has before each moment."""
+def overlap(begin, end, moments, weight=1.0):
+    """The sum of what each of some intervals has before each moment, times its weight."""
+    weight = numpy.broadcast_to(weight, numpy.shape(begin))
+
     def passed(at):
-        at = numpy.sort(at)
-        before = numpy.searchsorted(at, moments, "right")
-        return before * moments - numpy.r_[0.0, numpy.cumsum(at)][before]
+        order = numpy.argsort(at)
+        before = numpy.searchsorted(at[order], moments, "right")
+        sums = [numpy.r_[0.0, numpy.cumsum(x)] for x in (weight[order], weight[order] * at[order])]
+        return sums[0][before] * moments - sums[1][before]
 
     return passed(begin) - passed(end)
 

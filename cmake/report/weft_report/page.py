@@ -64,7 +64,8 @@ def make(trace, turns, file_name):
         page.text(f"{number(trace.foreign)} events are not of a kind that weft writes, and were left out.", of="note")
     page.parts.append("<section id=advice>")
     page.text("What to change", "h2")
-    page.parts.append("<ul class=advice>" + "".join(f"<li>{html.escape(a.text)}<small>Rule: {html.escape(a.rule)}.</small></li>" for a in advice) + "</ul></section>")
+    items = (f"<li>{html.escape(a.text)}<small>Rule: {html.escape(a.rule)}.</small></li>" for a in advice)
+    page.parts.append("<ul class=advice>" + "".join(items) + "</ul></section>")
     if run.length > 0 and len(run.rows):
         show_time(page, run)
     if len(run.body_own):
@@ -109,8 +110,8 @@ def show_time(page, run):
 def show_tasks(page, run, most=30):
     types = run.types()
     page.text("How long the tasks were", "h2")
-    page.text("The own time of a body is what it took without the tasks that ran inside its forks and without its waits. Left of 0.3 µs, what a task costs is not small "
-              "beside what it does; a record makes each some tens of nanoseconds longer.", of="note")
+    page.text("The own time of a body is what it took without the tasks that ran inside its forks and without its waits. "
+              "Left of 0.3 µs, what a task costs is not small beside what it does; a record makes each some tens of nanoseconds longer.", of="note")
     page.figure(draw.lengths(types), "histograms of the own times of tasks, by type")
     everything = run.body_own.sum()
     rows = [(shown(name), number(len(own)), time(own.sum()), percent(own.sum() / everything) if everything else "-", time(numpy.median(own)),
@@ -150,8 +151,8 @@ def show_counters(page, run):
     if run.trace.transfers:
         page.text("Transfers between memory and files", "h2")
         total = sum(t[5] for t in run.trace.transfers)
-        page.text(f"{number(len(run.trace.transfers))} transfers, {total / (1 << 20):.4g} MiB; some transfer was under way for {percent(run.transferring.total / run.active.total) if run.active.total else '-'} "
-                  "of the run.", of="note")
+        part = percent(run.transferring.total / run.active.total) if run.active.total else "-"
+        page.text(f"{number(len(run.trace.transfers))} transfers, {total / (1 << 20):.4g} MiB; some transfer was under way for {part} of the run.", of="note")
         page.figure(draw.transfers(run), "bytes for each second over time")
 
 
@@ -168,5 +169,6 @@ def show_grids(page, run, turns):
     page.figure(draw.grids(turns), "grids of computing, waiting and total time by task and iteration")
     of = lambda k: sum(times[k] for t in turns.values() for times in t)
     count = sum(len(t) for t in turns.values())
-    page.table("turns", ["tasks", "iterations", "computing", "waiting", "total", "a turn computes", "and waits"],
-               [(number(len(turns)), number(max(map(len, turns.values()))), time(of(1)), time(of(0)), time(of(0) + of(1)), time(of(1) / count), time(of(0) / count))], words=0)
+    row = [number(len(turns)), number(max(map(len, turns.values())))]
+    row += [time(t) for t in (of(1), of(0), of(0) + of(1), of(1) / count, of(0) / count)]
+    page.table("turns", ["tasks", "iterations", "computing", "waiting", "total", "a turn computes", "and waits"], [row], words=0)
