@@ -529,6 +529,7 @@ def names():
     for i in range(100):
         short.slice(0, "<em>", i, i + 0.1)
     page, text = made("advice", short)
+    check("0.3 ?s" in run(folder / "advice.json", environment={"PYTHONIOENCODING": "ascii"}).stdout, "a terminal without letters")
     check("<em>" in page.items[6] and "<em>" not in text, "a name in an advice became markup")
     page, text = report(path)
     check("C: " not in text and "matplotlib" not in run(path).stderr, "warnings")
@@ -554,13 +555,11 @@ def real():
         if scene == "waits":
             equal(types["slow"][0], "20", "bodies of slow")
             equal(types["task"][0], "1", "the root, in one piece")
-            check(100 < float(types["slow"][3].split()[0]) and types["slow"][3].endswith("µs"), f"slow takes {types['slow'][3]}")
             waits = sum(int(row[1]) for row in page.tables["causes"][1:])
             equal(waits, int(re.search(r"suspensions (\d+)", done.stdout)[1]), "waits")
             check({row[1] for row in page.tables["longest"][1:]} <= {"task", "held", "slow", "other"}, "bodies that wait are not known")
         if scene == "tree":
             check(f"{re.search(r'steals (.*)', done.stdout)[1]}steals" in page.items, f"steals in {page.items[:6]}")
-            check("of the tasks are shorter than 0.3 µs, most of them 'fib'" in " ".join(page.items), "no advice for fib")
         if scene == "small":
             check("records were dropped" in " ".join(page.items), "dropped records are not told")
 
