@@ -4,11 +4,10 @@ import collections
 
 import numpy
 
-from .measure import GENERAL
+from .measure import GENERAL, SHORT
 from .trace import shown
 from .units import number, percent, time
 
-SHORT = 0.3  # microseconds of own time
 THIEF = 2.0  # microseconds, in which a thief finds a task
 Advice = collections.namedtuple("Advice", "text rule loss")  # loss: part of the workers' time, at most
 

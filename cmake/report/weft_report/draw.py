@@ -11,7 +11,7 @@ import numpy
 matplotlib.use("svg")
 import matplotlib.pyplot as plot
 
-from .measure import overlap
+from .measure import SHORT, overlap
 from .trace import shown
 from .units import time, unit_of
 
@@ -21,7 +21,6 @@ COLOURS = {"bodies": "#0072B2", "steal": "#E69F00", "searches and steals": "#E69
            "unseen": "#FFFFFF", "outside": "#E8EBEE"}
 WAITS = ("#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#8C6D31")
 WIDE = 9.0
-SHORT = 0.3  # microseconds of a body, as in advice
 plot.rcParams.update({
     "svg.fonttype": "none", "font.size": 10, "font.family": "sans-serif", "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#667",
     "axes.labelcolor": "#223", "xtick.color": "#445", "ytick.color": "#445", "axes.titlesize": 10, "axes.titlelocation": "left", "axes.grid": True,
@@ -116,7 +115,7 @@ def lengths(types, most=6):
         axes.locator_params(axis="y", nbins=3)
     figure.supylabel("bodies of the type (%)", fontsize=10, color="#223")
     axes = all_[-1, 0]
-    axes.set_xlabel("own time of a body" + ("; dashed: 0.3 µs" if edges[0] < SHORT < edges[-1] else ""))
+    axes.set_xlabel("own time of a body" + (f"; dashed: {time(SHORT)}" if edges[0] < SHORT < edges[-1] else ""))
     ticks = [10.0 ** d for d in range(int(low), int(high) + 1)]
     axes.set_xticks(ticks, [time(t) for t in ticks]), axes.minorticks_off()
     return figure

@@ -14,6 +14,7 @@ import numpy
 from .trace import SEARCH, SLEEP, STEAL, TASK, shown
 
 EXACT = 0.002  # the trace has nanoseconds
+SHORT = 0.3  # of a body: what a task costs is not small beside it
 GENERAL = ("a task elsewhere", "a ready task", "an event", "the end of a run")  # what data flow itself waits for
 
 
@@ -304,7 +305,7 @@ class Run:
         led = set(self.following.values())
         found = []
         for head in sorted(p for p in self.following if p not in led):
-            turns, waiting, at = [], None, head
+            turns, at = [], head
             while at is not None:
                 computing = float(self.rows[at[0]].own[at[1]])
                 if at in wait_before:

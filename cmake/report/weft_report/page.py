@@ -6,8 +6,8 @@ import numpy
 
 from . import draw
 from .advice import advise
-from .measure import GENERAL, Run
-from .trace import shown
+from .measure import SHORT, Run
+from .trace import STEAL, shown
 from .units import number, percent, time
 
 STYLE = """
@@ -55,7 +55,7 @@ def make(trace, turns, file_name):
     page.text(f"{shown(file_name, 200)}, a trace of weft", of="of")
     facts = [(number(len(run.rows)), "workers" if len(run.rows) != 1 else "worker"), (time(run.active.total), "in runs"), (number(len(run.body_own)), "tasks"),
              (percent(run.total.get("bodies", 0) / run.available) if run.available else "-", "of the workers' time in bodies"),
-             (number(len(run.waits)), "waits"), (number(sum(int((row.kind == 2).sum()) for row in run.rows.values())), "steals")]
+             (number(len(run.waits)), "waits"), (number(sum(int((row.kind == STEAL).sum()) for row in run.rows.values())), "steals")]
     page.parts.append("<ul class=facts>" + "".join(f"<li><b>{html.escape(v)}</b><span>{html.escape(w)}</span></li>" for v, w in facts) + "</ul>")
     if trace.dropped:
         page.text(f"{number(trace.dropped)} records were dropped, the oldest of each worker: times of workers count from {time(run.start)} on, when all of them are "
@@ -111,12 +111,12 @@ def show_tasks(page, run, most=30):
     types = run.types()
     page.text("How long the tasks were", "h2")
     page.text("The own time of a body is what it took without the tasks that ran inside its forks and without its waits. "
-              "Left of 0.3 µs, what a task costs is not small beside what it does; a record makes each some tens of nanoseconds longer.", of="note")
+              f"Left of {time(SHORT)}, what a task costs is not small beside what it does; a record makes each some tens of nanoseconds longer.", of="note")
     page.figure(draw.lengths(types), "histograms of the own times of tasks, by type")
     everything = run.body_own.sum()
     rows = [(shown(name), number(len(own)), time(own.sum()), percent(own.sum() / everything) if everything else "-", time(numpy.median(own)),
-             time(numpy.percentile(own, 90)), time(own[-1]), percent((own < 0.3).mean())) for name, own in types[:most]]
-    page.table("types", ["type", "number", "own time", "share", "median", "9 of 10 below", "longest", "under 0.3 µs"], rows)
+             time(numpy.percentile(own, 90)), time(own[-1]), percent((own < SHORT).mean())) for name, own in types[:most]]
+    page.table("types", ["type", "number", "own time", "share", "median", "9 of 10 below", "longest", f"under {time(SHORT)}"], rows)
     if len(types) > most:
         page.text(f"{number(len(types) - most)} types with less time are not listed.", of="note")
 
