@@ -346,3 +346,21 @@ TEST_CASE("items pass through a pipeline in order, and a few at a time") {
                       weft::error);
     }
 }
+
+TEST_CASE("an item waits before a serial stage for those that are still behind it") {
+  weft::runtime rt({.workers = 2});
+  std::atomic<bool> third_begun{false};  // the second has been at the serial stage then
+  bool first_waited = false;
+  int next = 0;
+  std::string order;
+  weft::pipeline(
+      rt, 3, [&] { return next == 3 ? std::nullopt : std::optional(next++); },
+      weft::parallel_stage([&](int i) {
+        if (i == 0) first_waited = wait_until([&] { return third_begun.load(); });
+        if (i == 2) third_begun = true;
+        return i;
+      }),
+      weft::serial_stage([&](int i) { order += std::to_string(i); }));
+  CHECK(first_waited);
+  CHECK(order == "012");
+}
