@@ -259,7 +259,7 @@ TEST_CASE("a chain has no parallelism, also through sync and results") {
     }
   });
   CHECK(ws.tasks() == 50);
-  CHECK(ws.span() >= 0.99 * ws.work());
+  CHECK(ws.span() >= 0.9 * ws.work());  // the body goes on beside each task, from its fork to sync
   rt.run({.record = &ws}, [&] {
     for (int i = 0; i < 50; ++i)
       weft::fork([](int& v) { spin(std::chrono::microseconds(200)), ++v; }, weft::commute(a));

@@ -99,10 +99,10 @@ TEST_CASE("bodies that take turns do not keep a fork from its turn") {
     rt.run([&] {
       for (const int mine : {0, 1})
         weft::spawn([&, mine] {
-          while (!stop) {
+          do {  // once at least: the other one may wait for this one's turn already
             turn.wait_equal(mine);
             turn.set(1 - mine);
-          }
+          } while (!stop);
         });
       weft::fork([&] { stop = true; });
     });
