@@ -15,7 +15,8 @@ namespace weft::inline WEFT_ABI::this_task {
 /// <weft/threads.hpp> (for a mutex, semaphore or channel only if it has to wait), a fork that has to make
 /// room first, or the end of the scope in another task's hands stop the program with a sentence that names
 /// the task, the lock and the place of this scope. Outside tasks it has no effect.
-/// *Cost*: none in other builds.
+/// In all builds: no fork runs tasks that the body has forked before, unless runtime_options::cap are pending.
+/// *Cost*: a few instructions.
 /// *Thread safety*: each task its own.
 /// *Example*: `const std::lock_guard hold(table); const weft::this_task::no_suspend mark("table");`
 class [[maybe_unused]] no_suspend {
@@ -28,6 +29,7 @@ class [[maybe_unused]] no_suspend {
     sched::strand& s = sched::current();
     if (is_outside(s)) return;
     strand_ = &s;
+    ++s.no_suspends;
     held_.outer = s.holds;
     s.holds = &held_;
   }
@@ -43,10 +45,18 @@ class [[maybe_unused]] no_suspend {
           task != nullptr ? task : "none");
     }
     s.holds = held_.outer;
+    --s.no_suspends;
   }
 #else
-  /// Does nothing in this build.
-  [[nodiscard]] constexpr explicit no_suspend(const char*) noexcept {}
+  [[nodiscard]] explicit no_suspend(const char*) noexcept {
+    sched::strand& s = sched::current();
+    if (is_outside(s)) return;
+    strand_ = &s;
+    ++s.no_suspends;
+  }
+  ~no_suspend() {
+    if (strand_ != nullptr) --strand_->no_suspends;
+  }
 #endif
   no_suspend(const no_suspend&) = delete;
   no_suspend& operator=(const no_suspend&) = delete;
@@ -54,8 +64,8 @@ class [[maybe_unused]] no_suspend {
  private:
 #if WEFT_CHECKED
   sched::held_lock held_;
-  sched::strand* strand_ = nullptr;
 #endif
+  sched::strand* strand_ = nullptr;
 };
 
 }  // namespace weft::inline WEFT_ABI::this_task

@@ -25,21 +25,22 @@ class granularity_estimator {
   /// Learns from a batch of `count` tasks that was executed from `start` to `end`.
   length learn(clock::time_point start, clock::time_point end, std::uint32_t count, bool by_owner) noexcept {
     using namespace granularity;
-    const auto took = end - start;
+    const auto took = std::max(end - start - (by_owner ? 0 : count) * transfer, clock::duration());
     if (took < short_batch && batch_ < largest_batch)
       batch_ *= 2;
     else if (took > long_batch && batch_ > 1)
       batch_ /= 2;
     if (took < tiny_task * count) {
-      tiny_until_.set(end + first_cooldown);
       if (by_owner) tiny_in_a_row_ += count;
       return length::tiny;
     }
-    if (took <= granularity::worthwhile * tiny_task * count) return length::medium;
+    if (took <= granularity::worthwhile * tiny_task * count || took <= short_theft) return length::medium;
     tiny_until_.clear();
     tiny_in_a_row_ = 0;
     return length::worthwhile;
   }
+  /// Begins or prolongs the time in which thieves leave the tasks to the owner.
+  void leave_until(clock::time_point t) noexcept { tiny_until_.set(t); }
   /// How many ready tasks a worker takes at once.
   std::uint32_t batch() const noexcept { return batch_; }
   /// Until when thieves leave the tasks to the owner.

@@ -208,7 +208,10 @@ class graph {
     steal_cooldown& around = owner.load(base::memory_order_relaxed)->cooldown;
     using enum granularity_estimator::length;
     const auto length = speed.learn(begin, end, count, own);
-    if (length == tiny) around.begin(*home->parent, speed.tiny_until().get());
+    if (length == tiny) {
+      if (!around.covers(*home->parent)) around.begin(*home->parent);
+      speed.leave_until(around.last());
+    }
     if (length == worthwhile) around.end();
   }
   /// Whether thieves should leave it to the owner, who is at it.

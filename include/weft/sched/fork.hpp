@@ -94,7 +94,10 @@ WEFT_ALWAYS_INLINE fork_action classify_fork(strand& s) noexcept {
   }
   if (s.live >= s.cap) [[unlikely]]
     make_room(s);
-  if (s.pending()) return s.top->failing ? classify_rare_fork(s) : fork_action::defer;
+  if (s.pending()) {
+    const bool rare = s.top->failing || s.surplus > left_alone_surplus;
+    return rare ? classify_rare_fork(s) : fork_action::defer;
+  }
   if (s.surplus < s.wanted_surplus || context::stack_pointer() <= s.inline_limit) return fork_action::defer;
   s.restore_limit();
   return fork_action::run_inline;
@@ -102,9 +105,9 @@ WEFT_ALWAYS_INLINE fork_action classify_fork(strand& s) noexcept {
 
 /// Whether a fork that is not run at once only has to make a closure of `size` bytes in the current block.
 WEFT_ALWAYS_INLINE bool defers_simply(const strand& s, std::size_t size) noexcept {
-  if (base::owner_load(s.attention) != 0 || s.wanted_surplus != 0 || s.live >= s.cap ||
-      !s.closures.fits(size + sizeof(frame)))
+  if (base::owner_load(s.attention) != 0 || s.live >= s.cap || !s.closures.fits(size + sizeof(frame)))
     return false;
+  if (s.wanted_surplus != 0 && (!s.is_left_alone() || s.surplus > left_alone_surplus)) return false;
   if (WEFT_CHECKED && s.recorded != nullptr) return false;
   return s.pending() ? !s.top->failing : context::stack_pointer() <= s.inline_limit;
 }

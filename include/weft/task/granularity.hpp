@@ -20,6 +20,10 @@ inline constexpr std::chrono::nanoseconds tiny_task(WEFT_TINY_TASK_NS);
 /// changes, so that tasks of about the limit do not make thieves come and go.
 inline constexpr unsigned worthwhile = 2;
 
+/// What a task of a graph takes longer if it is not its frame's owner who executes it: its record and its data
+/// come from another core's cache. Not counted as the task's own time.
+inline constexpr std::chrono::nanoseconds transfer(200);
+
 /// How many pending closures make a frame large. Smaller ones cost some 100 instructions per task less
 /// without a graph.
 inline constexpr unsigned large_frame = WEFT_LARGE_FRAME;
@@ -43,6 +47,9 @@ inline constexpr std::uint32_t largest_batch = 64;
 /// doubled each time up to 64 times. A theft costs both workers about as much as the task then.
 inline constexpr std::chrono::nanoseconds short_theft(1'000), first_pause(2'000);
 inline constexpr unsigned pause_doublings = 6;
+/// After so many short thefts in a row from one frame, or one right after a cooldown of it, thieves leave the
+/// frame alone for another one.
+inline constexpr unsigned most_short_thefts = 4;
 
 /// An owner wakes a sleeping worker at most once in this time (a system call of some microseconds), up to 2^8
 /// times more rarely while wakes are in vain; and asks more rarely whether to, where tasks take less than

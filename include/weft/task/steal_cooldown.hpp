@@ -59,6 +59,13 @@ class steal_cooldown {
   bool covers(const frame& below) const noexcept {
     return below_.load(base::memory_order_relaxed) == &below && end_.lies_ahead();
   }
+  /// Whether it is for the frames right above this one, and something since would have to show that they are
+  /// worth a theft.
+  bool is_for(const frame& below) const noexcept {
+    return any() && below_.load(base::memory_order_relaxed) == &below;
+  }
+  /// Whether it has not come to its end.
+  bool lies_ahead() const noexcept { return end_.lies_ahead(); }
   deadline::clock::time_point last() const noexcept { return end_.get(); }
 
  private:

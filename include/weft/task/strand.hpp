@@ -45,6 +45,7 @@ enum attention_bits : std::uint8_t {
   watched = 16,           ///< somebody wants to know whether the owner still looks (watchdog.hpp)
   inlining_changed = 32,  ///< tasks may not run inside fork any more, or may again (inlining.hpp)
   observed = 64,          ///< its tasks are traced or recorded; stays as long as it belongs to the run
+  left_alone = 128,       ///< tasks are too short to be stolen: thieves stay away for some time
 };
 
 /// idle: in the pool. running: a worker executes it. waiting: it needs a stolen closure to end first.
@@ -60,6 +61,10 @@ struct wait_reason {
 /// While this is not zero, no task of this process runs inside fork: how many handles may make a body wait
 /// for another one (inlining.hpp).
 WEFT_PER_PROCESS inline base::atomic<std::uint32_t> inlining_disablers{0};
+
+/// Values of strand::surplus while thieves leave the strand alone: more than is ever wanted or taken. With the
+/// larger one, the owner has not tried yet to run what is pending.
+inline constexpr std::uint32_t left_alone_surplus = 1u << 30, left_alone_untried = 1u << 31;
 
 /// Stronger than [[likely]], which loses against the compiler's belief that recursive calls are rare.
 WEFT_ALWAYS_INLINE bool likely(bool b) noexcept { return __builtin_expect_with_probability(b, 1, 0.99999); }
@@ -116,6 +121,7 @@ struct alignas(64) strand {
   deferred_release left;  ///< of the running body; if any, tasks run inside fork clean up behind themselves
   const char* inline_name = nullptr;       ///< name of the innermost named task that runs inside fork
   weak_body* weak = nullptr;               ///< the innermost one on the stack
+  std::uint32_t no_suspends = 0;           ///< scopes in which its bodies must not wait
   std::chrono::nanoseconds last_offer{0};  ///< when sleepers were last told of this strand
   std::chrono::nanoseconds last_look{0};   ///< when that was last considered
   unsigned quiet_tasks = 0;                ///< how many may pass until then, if there is little to tell,
@@ -154,7 +160,8 @@ struct alignas(64) strand {
   std::uint32_t batch_size = 0;           ///< all of a batch that was taken
   base::clock::time_point batch_start{};  ///< then
   int priority = 0;                       ///< what its tasks inherit
-  strand* victim = nullptr;               ///< whose closure this strand executes; else null, and
+  strand* victim = nullptr;               ///< whose closure this strand executes; else null, and at_end is set,
+  const frame* victim_below = nullptr;    ///< and the frame below the one it was in
   signal* (*at_end)(strand&) noexcept =
       nullptr;                        ///< called when it has ended; returns a signal to be set, or null,
   void* end_of = nullptr;             ///< for this
@@ -178,6 +185,8 @@ struct alignas(64) strand {
     return likely(attention.load(base::memory_order_relaxed) == 0) &&
            likely(context::stack_pointer() > limit);
   }
+  /// Whether thieves have left it alone since they were last hungry.
+  bool is_left_alone() const noexcept { return surplus >= left_alone_surplus / 2; }
   /// Whether the running body has deferred closures that have not all ended.
   bool pending() const noexcept { return top != floor; }
   bool pending_at_root() const noexcept { return top != &root; }

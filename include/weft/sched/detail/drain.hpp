@@ -52,7 +52,7 @@ WEFT_COLD WEFT_FUNCTION bool attend(strand& s) noexcept {
     wait.wait();
   }
   // All bits are cleared before `stopped` is read, so that a stop in between leaves one of the two.
-  const std::uint8_t noted = bits & (hungry | took | stop_asked | watched | inlining_changed);
+  const std::uint8_t noted = bits & (hungry | took | stop_asked | watched | inlining_changed | left_alone);
   if (noted != 0) s.attention.fetch_and(static_cast<std::uint8_t>(~noted), memory_order_acq_rel);
   // Acquire pairs with stop(). A bit left over from an earlier run of this strand is not set again.
   const bool stopped = s.run.load(memory_order_relaxed)->stopped.load(memory_order_acquire);
@@ -62,7 +62,8 @@ WEFT_COLD WEFT_FUNCTION bool attend(strand& s) noexcept {
     const std::uint32_t n = s.taken.exchange(0, memory_order_relaxed);  // a hint; thieves only add
     s.surplus = s.surplus > n ? s.surplus - n : 0;
   }
-  if ((bits & hungry) != 0) s.surplus = 0;
+  // Who is hungry when a cooldown begins hears of it.
+  if ((bits & (hungry | left_alone)) != 0) s.surplus = (bits & left_alone) != 0 ? left_alone_untried : 0;
   if ((bits & inlining_changed) != 0) set_inline_limit(s);
   if (stopped || s.surplus < s.wanted_surplus || s.inline_limit == no_inlining) s.limit = no_inlining;
   return stopped;
@@ -123,7 +124,7 @@ WEFT_ALWAYS_INLINE void enter(strand& s, frame& f, closure& c) noexcept {
   } else {
     if (c.counted && s.surplus != 0) --s.surplus;
     s.restore_limit();
-    if (sleepers_near(s)) [[unlikely]]
+    if (!s.is_left_alone() && sleepers_near(s)) [[unlikely]]
       offer_next(s, c);
   }
 }

@@ -38,7 +38,7 @@ WEFT_NOINLINE WEFT_FUNCTION void defer(strand& s, closure& c) noexcept {
   }
   link(f, c);
   ++s.live;
-  if (sleepers_near(s)) [[unlikely]] {
+  if (!s.is_left_alone() && sleepers_near(s)) [[unlikely]] {
     s.quiet_tasks = s.quiet_length = 0;
     offer(s, c.counted);
   }
@@ -103,12 +103,39 @@ WEFT_COLD WEFT_FUNCTION void make_room(strand& s) {
   if (s.recorded != nullptr) resume_recorded(s);
 }
 
+/// Whether the closures of a frame may run earlier than their parent waits for them: all are tasks of the
+/// usual kind, which wait for nothing outside their frame.
+inline bool may_run_early(const frame& f) noexcept {
+  // Relaxed: the owner reads links that it wrote itself.
+  for (const closure* c = f.first.load(base::memory_order_relaxed); c != nullptr;
+       c = c->next.load(base::memory_order_relaxed))
+    if (c->local || c->may_wait_for_earlier || c->what->part || c->what->marker || c->what->fence ||
+        c->what->run == nullptr || c->what->options(*c).event)
+      return false;
+  return true;
+}
+
+/// Runs what is pending in the running body's frame, so that later tasks run inside fork again: thieves leave
+/// the strand alone. What the tasks throw stays at this place of the reference order.
+WEFT_COLD inline void run_left_alone(strand& s) {
+  s.surplus = left_alone_surplus;  // once
+  if (s.inline_limit == no_inlining || context::stack_pointer() <= s.inline_limit) return;
+  if (s.recorded != nullptr || s.weak != nullptr || s.no_suspends != 0 || !may_run_early(*s.top)) return;
+  drain_children(s);
+  if (!s.pending()) s.restore_limit();
+  if (s.thrown) raise(s, *std::exchange(s.thrown, std::nullopt));
+}
+
 WEFT_COLD WEFT_FUNCTION fork_action classify_rare_fork(strand& s) noexcept {
   if (is_outside(s)) fail_outside("fork() was called outside a task; pass the first task to runtime::run");
   if (attend(s) || failing(s)) {
     if (s.recorded != nullptr) s.recorded->broken = true;
     count_dropped(s);
     return fork_action::drop;
+  }
+  if (s.surplus > left_alone_surplus && s.pending() && s.recorder == nullptr) {
+    run_left_alone(s);
+    if (failing(s)) return classify_rare_fork(s);
   }
   if ((s.attention.load(base::memory_order_relaxed) & observed) != 0) {  // the owner's own store
     if (s.recorder != nullptr) return fork_action::record;

@@ -22,7 +22,8 @@ inline void leave_graph(strand& s, frame& f, graph& g, closure& last) noexcept {
   remove_graph(s, g);
   count_done(s, g);
   g.give_up();
-  s.cooldown.begin(*f.parent);
+  if (!s.cooldown.covers(*f.parent)) s.cooldown.begin(*f.parent);
+  s.attention.fetch_or(left_alone, base::memory_order_relaxed);  // for the owner itself
   f.flags.fetch_and(static_cast<std::uint8_t>(~frame::promoted), base::memory_order_release);
   s.executor->count(counter::demotions);
 }

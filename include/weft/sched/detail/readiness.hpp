@@ -28,11 +28,12 @@ class pending_rights {
   address_table<access_mode> strongest_;
 };
 
-/// What a thief found: the first ready closure, and the first frame that should be promoted; or that it came
+/// What a thief found: the first ready closure, the frame below the one it is in, and the first frame that should be promoted; or that it came
 /// to a frame of tiny tasks, which it left alone with all above it.
 struct findings {
   closure* ready = nullptr;
   frame* large = nullptr;
+  const frame* ready_above = nullptr;
   bool cooldown = false;
 };
 
@@ -93,7 +94,7 @@ inline findings find_ready(strand& s, pending_rights& pending, frame* from, thie
       for (unsigned i = 0; ready && i < c->what->objects; ++i)
         ready = !pending.conflicts(c->objects()[i], c->what->modes[i]);
       if (ready)
-        in_this_frame = found.ready = c;
+        in_this_frame = found.ready = c, found.ready_above = f->parent;
       else
         wait_for(*c);
       renames = renames || (!ready && c->what->kinds != nullptr);

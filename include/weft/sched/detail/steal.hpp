@@ -98,6 +98,7 @@ inline strand* worker::steal_from_running(strand& s) {
     return nullptr;
   }
   if (steal_backoff_ != 0 && !thorough_ && base::clock::now() < no_steal_before_) return nullptr;
+  if (s.cooldown.lies_ahead()) look_again_at(s.cooldown.last());
   // Relaxed: a first look from outside; what matters is read again inside.
   if (s.root.child.load(memory_order_relaxed) == nullptr || !lock_for_theft(s)) return nullptr;
   strand* got = nullptr;
@@ -109,7 +110,7 @@ inline strand* worker::steal_from_running(strand& s) {
                          got->root.current.load(memory_order_relaxed)->counted;
     if (counted) s.taken.fetch_add(1, memory_order_relaxed);  // ordered by attention
     // Release pairs with the acquire in attend and look: the owner sees what was taken.
-    if (got == nullptr) s.attention.fetch_or(hungry, memory_order_release);
+    if (got == nullptr && !s.cooldown.lies_ahead()) s.attention.fetch_or(hungry, memory_order_release);
     if (counted) s.attention.fetch_or(took, memory_order_release);
   }
   s.mutex.unlock();
@@ -132,7 +133,10 @@ inline findings worker::look_into(strand& s) noexcept {
       found = {};
     }
     const bool cools = found.large != nullptr && s.cooldown.covers(*found.large->parent);
-    if (cools) found.large = nullptr;
+    // One task shows whether a frame that had a cooldown is worth a graph now.
+    const bool probes = found.large != nullptr && found.ready_above == found.large->parent &&
+                        s.cooldown.is_for(*found.large->parent);
+    if (cools || probes) found.large = nullptr;
     if (cools || found.cooldown) look_again_at(until = s.cooldown.last());
     if (found.large == nullptr) break;
     if (in_vain == nullptr) start = deadline::clock::now();
@@ -160,6 +164,7 @@ inline strand* worker::take_from(strand& s) noexcept {
   c->state.store(closure_state::stolen, base::memory_order_relaxed);
   count(counter::steals);
   thief->victim = &s;
+  thief->victim_below = found.ready_above;
   const int own = c->what->options(*c).priority;
   thief->priority = own != 0 ? own : s.priority;
   thief->root.current.store(c, base::memory_order_relaxed);           // published by the lock in adopt
@@ -171,16 +176,26 @@ inline strand* worker::take_from(strand& s) noexcept {
 }
 
 /// Notes how long a stolen task took. Where tasks are shorter than the trouble that a theft makes for their
-/// owner, a thief pauses between two of them, longer each time.
-inline void worker::note_theft(base::clock::time_point start) noexcept {
+/// owner, a thief pauses between two of them, longer each time; after some of them, all thieves leave their
+/// frame alone. *Requires*: the owner cannot pass the task yet.
+inline void worker::note_theft(strand& ended) noexcept {
   using namespace granularity;
   const auto now = base::clock::now();
-  if (now - start > short_theft) {
-    steal_backoff_ = 0;
-  } else {
-    no_steal_before_ = now + first_pause * (1u << steal_backoff_);
-    steal_backoff_ = std::min(steal_backoff_ + 1, pause_doublings);
+  strand& victim = *ended.victim;
+  const frame& below = *ended.victim_below;  // only compared
+  if (now - ended.batch_start > short_theft) {
+    // The first one after a pause may be long because of the pause.
+    if (steal_backoff_ == 0 && victim.cooldown.is_for(below)) victim.cooldown.end();
+    steal_backoff_ = short_thefts_ = 0;
+    return;
   }
+  no_steal_before_ = now + first_pause * (1u << steal_backoff_);
+  steal_backoff_ = std::min(steal_backoff_ + 1, pause_doublings);
+  if (std::exchange(short_in_, &below) != &below) short_thefts_ = 0;
+  if (++short_thefts_ < most_short_thefts && !victim.cooldown.is_for(below)) return;
+  short_thefts_ = 0;
+  victim.cooldown.begin(below);
+  victim.attention.fetch_or(left_alone, base::memory_order_relaxed);  // a hint
 }
 
 /// Asks every worker for stealable closures.
@@ -188,7 +203,8 @@ inline void worker::announce_hunger() noexcept {
   for (auto& victim : home_->workers) {
     strand* s = victim->running_.load(base::memory_order_acquire);  // pairs with adopt
     // A strand that meanwhile runs for somebody else is only asked to make closures that nobody needs.
-    if (s != nullptr && !engine::is_full(*s) && (s->attention.load(base::memory_order_relaxed) & hungry) == 0)
+    if (s != nullptr && !engine::is_full(*s) && !s->cooldown.lies_ahead() &&
+        (s->attention.load(base::memory_order_relaxed) & hungry) == 0)
       s->attention.fetch_or(hungry, base::memory_order_release);
   }
 }

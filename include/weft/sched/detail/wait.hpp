@@ -234,7 +234,9 @@ inline bool sleepers_near(const strand& s) noexcept {
 WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
   engine& e = s.executor->home();
   // Relaxed, both: hints. A searching worker looks again behind a heavy fence before it sleeps.
-  if (e.searching.load(base::memory_order_relaxed) != 0 || engine::is_full(s)) return;
+  if (e.searching.load(base::memory_order_relaxed) + e.about_to_sleep.load(base::memory_order_relaxed) != 0 ||
+      engine::is_full(s))
+    return;
   if (s.cooldown.any() && e.timed_sleepers.load(base::memory_order_relaxed) != 0) return;
   const unsigned wakes_in_vain = certain ? 0 : e.wakes_in_vain.load(base::memory_order_relaxed);
   const auto now = base::clock::now().time_since_epoch();

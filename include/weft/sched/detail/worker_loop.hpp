@@ -183,7 +183,7 @@ inline strand* worker::go_on_with(strand* next, worker_share* share) noexcept {
 
 /// Marks the stolen closure in its own strand. *Returns*: that strand, if it waited for this.
 inline strand* worker::end_stolen(strand& s) noexcept {
-  note_theft(s.batch_start);
+  note_theft(s);
   closure& c =
       *s.root.current.load(base::memory_order_relaxed);  // set in begin, by this worker or one before it
   strand& victim = *s.victim;
@@ -332,9 +332,11 @@ inline strand* worker::sleep() {
   e.kept_told.exchange(false, base::memory_order_seq_cst);  // before the look: pairs with keep
   announce_hunger();
   thorough_ = true;
+  e.about_to_sleep.fetch_add(1, base::memory_order_relaxed);  // a hint, see offer
   look_again_ = deadline::clock::time_point::max();
   strand* found = e.closing.load(base::memory_order_seq_cst) ? nullptr : look_around();  // pairs with close
   thorough_ = false;
+  e.about_to_sleep.fetch_sub(1, base::memory_order_relaxed);
   asleep_.store(true, base::memory_order_relaxed);  // for reports, as below
   const std::uint64_t began = row_ != nullptr ? observe::ticks() : 0;
   if (found != nullptr || e.closing.load(base::memory_order_seq_cst)) {
