@@ -59,6 +59,7 @@ class graph {
         last_ = from;
         cursor_ = &from->next;
       }
+      first_ = from != nullptr ? from : f.first.load(base::memory_order_acquire);  // as in visit_next
     } catch (...) {
       clear();
       throw;
@@ -117,7 +118,7 @@ class graph {
       const auto fits = [&](const graph_node& g) { return !must_drop(g) && wanted(*g.task); };
       graph_node* const n = wanted == nullptr ? ready_.front() : ready_.bring_to_front(fits);
       if (n == nullptr || must_drop(*n)) return nullptr;
-      if (claim(*ready_.pop_front())) return n;
+      if (claim(*ready_.pop_front())) return note_taken(n);
     }
   }
   /// The same for the owner, who also runs local tasks, and drops what must be dropped.
@@ -125,7 +126,7 @@ class graph {
     if (unended_ == 0) begin_anew();
     for (;;) {
       graph_node* const n = (next_is_for_thieves() ? local_ : more_urgent(ready_, local_)).pop_front();
-      if (n == nullptr || claim(*n)) return n;
+      if (n == nullptr || claim(*n)) return note_taken(n);
     }
   }
   /// Whether the next node may wait for earlier tasks, and what it may wait for could need the owner.
@@ -135,6 +136,7 @@ class graph {
   bool next_may_wait_for_earlier() const noexcept { return ready_.first_may_wait_for_earlier(); }
   /// Gives back a node that was taken and not begun.
   void give_back(graph_node& n) noexcept {
+    --away_;
     unclaim(n);
     make_ready(n);
   }
@@ -150,6 +152,7 @@ class graph {
   /// Notes that the task of a node has run or was dropped. Contributions that now have to be folded are added
   /// to `folds`.
   void finish(graph_node& n, graph_entry*& folds) noexcept {
+    --away_;
     unclaim(n);
     n.ran = true;
     if (n.unfolded == 0) return release(n);
@@ -220,8 +223,18 @@ class graph {
   bool unprofitable() const noexcept {
     return speed.tiny_throughout() && !failed() && ready_.levels() <= 1 && local_.levels() <= 1;
   }
-  /// *Returns*: the last closure visited, if all of them have ended; else null.
-  closure* all_behind() const noexcept { return unended_ == 0 ? last_ : nullptr; }
+  /// *Returns*: the closure behind which the owner can go on without the graph, in reference order: all before
+  /// it have ended, and whatever has ended behind it says so in its state. Null if there is none now.
+  closure* left_behind() const noexcept {
+    if (unended_ == 0) return last_;
+    if (away_ != 0 || !all_plain_ || stuck_ || replay_.on() || order_.versions().any()) return nullptr;
+    closure* last = nullptr;
+    // Acquire: as in visit_next.
+    for (closure* c = first_; c != nullptr && c->state.load(base::memory_order_acquire) == closure_state::done;
+         c = c->next.load(base::memory_order_acquire))
+      last = c;
+    return last;
+  }
   /// To be called before the lock is released: a hint.
   void update_hint() noexcept {
     may_take.store(ready_.size() != 0 && (!failed() || next_is_for_thieves()), base::memory_order_relaxed);
@@ -237,7 +250,9 @@ class graph {
     entered = false;
     mine_count = 0;
     speed.reset();
-    last_ = nullptr;
+    first_ = last_ = nullptr;
+    away_ = 0;
+    all_plain_ = true;
     failed_at_ = none;
     failure_ = {};
     next_index_ = 1;
@@ -275,6 +290,7 @@ class graph {
     last_resort_ = {.task = &c, .index = next_index_++, .running = state == closure_state::stolen};
     order_.all_wait_for(last_resort_);
     ++unended_;
+    away_ += last_resort_.running;
     last_resort_.running ? note_stolen(c, last_resort_, state) : local_.push_back(last_resort_);
   }
   /// *Returns*: false if there is nothing to visit, or no memory.
@@ -343,17 +359,29 @@ class graph {
     const graph_node made{.task = &c, .index = next_index_, .priority = priority, .running = running};
     graph_node& n = replay_.on() ? replay_.add(order_, made) : order_.add(made);
     ++next_index_;
+    away_ += running;
+    all_plain_ = all_plain_ && c.what->plain && !c.what->fence && !c.what->marker;
     if (c.what->fence && !running) fences_.add(n, unended_);
     ++unended_;
     if (!running && n.waits == 0) make_ready(n);
     return n;
   }
 
+  graph_node* note_taken(graph_node* n) noexcept {
+    away_ += n != nullptr;
+    return n;
+  }
   void make_ready(graph_node& n) noexcept { (n.task->local ? local_ : ready_).push_back(n); }
   /// The node has ended, and those that waited for it go on.
   void release(graph_node& n) noexcept {
     n.ended = true;
-    if (n.task != nullptr) --unended_;
+    if (n.task != nullptr) {
+      --unended_;
+      // For the owner, who may go on without the graph, and for thieves that search the frame then. Relaxed: he
+      // sees it under the lock, they see it behind leave_graph.
+      if (n.task->state.load(base::memory_order_relaxed) == closure_state::created)
+        n.task->state.store(closure_state::done, base::memory_order_relaxed);
+    }
     if (graph_node* const f = fences_.end(n)) make_ready(*f);
     for (graph_edge* e = n.out; e != nullptr; e = e->next) {
       graph_node& w = *e->to;
@@ -375,12 +403,15 @@ class graph {
     }
   }
 
+  closure* first_ = nullptr;                  // visited, or the one that the owner was at
   closure* last_ = nullptr;                   // visited
   base::atomic<closure*>* cursor_ = nullptr;  // where the next one to be visited is, or will be linked
   std::uint32_t next_index_ = 1;              // 0 is before all: a failure there drops every task
   std::uint32_t failed_at_ = none;
   placed_exception failure_;
   std::size_t unended_ = 0;  // nodes of visited closures
+  std::size_t away_ = 0;     // of these, taken or begun
+  bool all_plain_ = true;    // all of these know only read, write and update of whole objects
   int base_priority_ = 0;
   bool stuck_ = false, writing_back_ = false;
   std::uint64_t folds_ = 0;

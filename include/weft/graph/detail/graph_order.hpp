@@ -49,6 +49,7 @@ class graph_order final : private access_visitor {
   void all_wait_for(graph_node& n) noexcept { barrier_ = &n; }
   /// The versions of renamed objects.
   graph_versions& versions() noexcept { return versions_; }
+  const graph_versions& versions() const noexcept { return versions_; }
   /// Forgets all nodes and objects, and frees versions.
   void clear() noexcept {
     barrier_ = nullptr;

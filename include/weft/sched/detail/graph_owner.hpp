@@ -71,7 +71,7 @@ inline owner_step choose_step(strand& s, frame& f, graph& g, graph::clock::time_
   if (folds != nullptr) return owner_step::fold;
   if (g.must_write_back()) return owner_step::write_back;
   const bool unprofitable = g.unprofitable();
-  if (closure* const last = unprofitable ? g.all_behind() : nullptr) {
+  if (closure* const last = unprofitable ? g.left_behind() : nullptr) {
     leave_graph(s, f, g, *last);
     return owner_step::left;
   }
