@@ -5,6 +5,9 @@
 #include <weft/task/frame.hpp>
 #include <weft/task/steal_cooldown.hpp>
 
+#include <algorithm>
+#include <utility>
+
 namespace weft::inline WEFT_ABI::sched {
 
 /// Estimates the length of a graph's tasks from batches of them: how many a worker takes at once, and whether
@@ -18,6 +21,7 @@ class granularity_estimator {
     batch_ = 1;
     tiny_in_a_row_ = 0;
     tiny_until_.clear();
+    window_ = {};
   }
   /// The length of a batch's tasks, compared with granularity::tiny_task.
   enum class length : std::uint8_t { tiny, medium, worthwhile };
@@ -30,6 +34,10 @@ class granularity_estimator {
       batch_ *= 2;
     else if (took > long_batch && batch_ > 1)
       batch_ /= 2;
+    if (loses(start, end, count, by_owner)) {
+      tiny_in_a_row_ = granularity::large_frame;
+      return length::tiny;
+    }
     if (took < tiny_task * count) {
       if (by_owner) tiny_in_a_row_ += count;
       return length::tiny;
@@ -49,6 +57,28 @@ class granularity_estimator {
   bool tiny_throughout() const noexcept { return tiny_in_a_row_ >= granularity::large_frame / 2; }
 
  private:
+  /// Whether all workers together are hardly faster than the owner would be alone, who needs as long for a task as
+  /// he does for those that he executes. Tells at the end of each window of so many of them.
+  bool loses(clock::time_point start, clock::time_point end, std::uint32_t count, bool by_owner) noexcept {
+    if (window_.owners == 0 && !by_owner) return false;
+    if (window_.owners == 0) window_.begin = start;
+    window_.all += count;
+    if (!by_owner) return false;
+    window_.owners += count;
+    window_.owners_time += end - start;
+    if (window_.owners < granularity::window) return false;
+    const window w = std::exchange(window_, {});
+    const auto alone = w.owners_time / w.owners;  // for one task
+    return alone < granularity::longest_doubtful && (end - w.begin) / w.all > alone - alone / 16;
+  }
+
+  struct window {
+    clock::time_point begin{};
+    clock::duration owners_time{};
+    std::uint32_t owners = 0, all = 0;  // tasks
+  };
+
+  window window_;
   std::uint32_t batch_ = 1;
   std::uint32_t tiny_in_a_row_ = 0;  // tasks of the owner
   deadline tiny_until_;

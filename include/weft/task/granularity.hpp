@@ -22,7 +22,12 @@ inline constexpr unsigned worthwhile = 2;
 
 /// What a task of a graph takes longer if it is not its frame's owner who executes it: its record and its data
 /// come from another core's cache. Not counted as the task's own time.
-inline constexpr std::chrono::nanoseconds transfer(200);
+inline constexpr std::chrono::nanoseconds transfer(100);
+
+/// After so many tasks of its own, the owner of a graph compares what all workers have done meanwhile with what it
+/// would have done alone; not where tasks are longer than the second.
+inline constexpr std::uint32_t window = 128;
+inline constexpr std::chrono::nanoseconds longest_doubtful(1'000);
 
 /// How many pending closures make a frame large. Smaller ones cost some 100 instructions per task less
 /// without a graph.
@@ -47,9 +52,11 @@ inline constexpr std::uint32_t largest_batch = 64;
 /// doubled each time up to 64 times. A theft costs both workers about as much as the task then.
 inline constexpr std::chrono::nanoseconds short_theft(1'000), first_pause(2'000);
 inline constexpr unsigned pause_doublings = 6;
-/// After so many short thefts in a row from one frame, or one right after a cooldown of it, thieves leave the
-/// frame alone for another one.
-inline constexpr unsigned most_short_thefts = 4;
+/// After so many thefts in a row that took less than this from one frame, or one right after a cooldown of it,
+/// thieves leave the frame alone for another one. Measured: a theft of one empty task takes 300 to 500 ns, of one
+/// of 250 ns 700 to 900.
+inline constexpr std::chrono::nanoseconds tiny_theft(800);
+inline constexpr unsigned most_tiny_thefts = 4;
 
 /// An owner wakes a sleeping worker at most once in this time (a system call of some microseconds), up to 2^8
 /// times more rarely while wakes are in vain; and asks more rarely whether to, where tasks take less than

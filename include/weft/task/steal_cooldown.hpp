@@ -38,12 +38,15 @@ class deadline {
 /// are, to the owner. *Thread safety*: as deadline.
 class steal_cooldown {
  public:
-  /// Begins one, twice as long as the last, unless that was ended.
+  /// Begins one, twice as long as the last, unless that was long ago.
   void begin(const frame& below) noexcept {
-    const std::uint32_t doubled = 2 * length_.load(base::memory_order_relaxed);
-    const std::uint32_t length = !end_.any() ? first : doubled < longest ? doubled : longest;
+    const auto now = deadline::clock::now();
+    const std::uint32_t before = length_.load(base::memory_order_relaxed);
+    const bool recent = now - before_.get() < std::chrono::microseconds(4 * before);
+    const std::uint32_t length = !recent ? first : 2 * before < longest ? 2 * before : longest;
     length_.store(length, base::memory_order_relaxed);
-    begin(below, deadline::clock::now() + std::chrono::microseconds(length));
+    before_.set(now + std::chrono::microseconds(length));
+    begin(below, before_.get());
   }
   /// Begins one that ends then, unless a longer one has begun.
   void begin(const frame& below, deadline::clock::time_point end) noexcept {
@@ -53,6 +56,11 @@ class steal_cooldown {
   }
   /// Ends it: something was worth a theft.
   void end() noexcept { end_.clear(); }
+  /// Ends and forgets it.
+  void reset() noexcept {
+    end_.clear();
+    before_.clear();
+  }
   /// Whether there was one, and nothing since was worth a theft.
   bool any() const noexcept { return end_.any(); }
   /// Whether thieves are to leave the frames right above this one alone.
@@ -72,7 +80,7 @@ class steal_cooldown {
   static constexpr std::uint32_t first = granularity::first_cooldown.count(),
                                  longest = granularity::longest_cooldown.count();
 
-  deadline end_;
+  deadline end_, before_;  // before_: the end of the last one of doubled length
   base::atomic<const frame*> below_{nullptr};  // only compared
   base::atomic<std::uint32_t> length_{first};  // microseconds
 };

@@ -183,17 +183,22 @@ inline void worker::note_theft(strand& ended) noexcept {
   const auto now = base::clock::now();
   strand& victim = *ended.victim;
   const frame& below = *ended.victim_below;  // only compared
-  if (now - ended.batch_start > short_theft) {
+  const auto took = now - ended.batch_start;
+  if (took > short_theft) {
+    steal_backoff_ = 0;
+  } else {
+    no_steal_before_ = now + first_pause * (1u << steal_backoff_);
+    steal_backoff_ = std::min(steal_backoff_ + 1, pause_doublings);
+  }
+  const bool first = std::exchange(tiny_in_, &below) != &below;
+  if (took > tiny_theft) {
     // The first one after a pause may be long because of the pause.
-    if (steal_backoff_ == 0 && victim.cooldown.is_for(below)) victim.cooldown.end();
-    steal_backoff_ = short_thefts_ = 0;
+    if (!first && tiny_thefts_ == 0 && victim.cooldown.is_for(below)) victim.cooldown.end();
+    tiny_thefts_ = 0;
     return;
   }
-  no_steal_before_ = now + first_pause * (1u << steal_backoff_);
-  steal_backoff_ = std::min(steal_backoff_ + 1, pause_doublings);
-  if (std::exchange(short_in_, &below) != &below) short_thefts_ = 0;
-  if (++short_thefts_ < most_short_thefts && !victim.cooldown.is_for(below)) return;
-  short_thefts_ = 0;
+  if (first) tiny_thefts_ = 0;
+  if (++tiny_thefts_ < most_tiny_thefts && !victim.cooldown.is_for(below)) return;
   victim.cooldown.begin(below);
   victim.attention.fetch_or(left_alone, base::memory_order_relaxed);  // a hint
 }

@@ -173,9 +173,9 @@ class worker {
   thief_filter may_take_ = nullptr;   ///< set where it is no thread, but the hand of a thief outside
   pending_rights rights_;
   std::uint64_t random_;
-  unsigned steal_backoff_ = 0;  ///< how many tasks in a row were too short to be stolen,
-  unsigned short_thefts_ = 0;   ///< and of these from
-  const frame* short_in_ = nullptr;  ///< the frame right above this one
+  unsigned steal_backoff_ = 0;      ///< how many tasks in a row were too short to be stolen
+  unsigned tiny_thefts_ = 0;        ///< how many in a row were far too short, from
+  const frame* tiny_in_ = nullptr;  ///< the frame right above this one
   base::clock::time_point no_steal_before_{};
   bool thorough_ = false;  ///< this is the last look before sleep: wait for locks instead of passing by
   deadline::clock::time_point look_again_{};  ///< at tiny tasks that were left alone

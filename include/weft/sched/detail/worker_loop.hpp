@@ -132,7 +132,7 @@ inline void worker::begin(strand& s) noexcept {
   s.live = 0;
   ++s.drains;  // whatever somebody remembers of its frames is over
   s.surplus = 0;
-  s.cooldown.end();
+  s.cooldown.reset();
   s.earliest_first.store(false, base::memory_order_relaxed);  // no thief can be inside, here and below
   s.taken.store(0, base::memory_order_relaxed);               // no thief can be inside
   s.limit = no_inlining;
