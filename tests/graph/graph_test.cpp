@@ -5,7 +5,7 @@
 #include "support/environment.hpp"
 #include "support/random.hpp"
 
-#include <weft/graph/graph.hpp>
+#include <weft/graph/graph_visit.hpp>
 #include <weft/sched/scheduler.hpp>
 
 #include <algorithm>

@@ -15,10 +15,9 @@ namespace weft::inline WEFT_ABI::this_task {
 /// <weft/threads.hpp> (for a mutex, semaphore or channel only if it has to wait), a fork that has to make
 /// room first, or the end of the scope in another task's hands stop the program with a sentence that names
 /// the task, the lock and the place of this scope. Outside tasks it has no effect.
-/// In all builds: no fork runs tasks that the body has forked before, unless runtime_options::cap are pending.
-/// *Cost*: a few instructions.
-/// *Thread safety*: each task its own.
-/// *Example*: `const std::lock_guard hold(table); const weft::this_task::no_suspend mark("table");`
+/// In all builds: no fork runs tasks that the body has forked before, unless runtime_options::cap are
+/// pending. *Cost*: a few instructions. *Thread safety*: each task its own. *Example*: `const std::lock_guard
+/// hold(table); const weft::this_task::no_suspend mark("table");`
 class [[maybe_unused]] no_suspend {
  public:
 #if WEFT_CHECKED

@@ -57,8 +57,8 @@ class granularity_estimator {
   bool tiny_throughout() const noexcept { return tiny_in_a_row_ >= granularity::large_frame / 2; }
 
  private:
-  /// Whether all workers together are hardly faster than the owner would be alone, who needs as long for a task as
-  /// he does for those that he executes. Tells at the end of each window of so many of them.
+  /// Whether all workers together are hardly faster than the owner would be alone, who needs as long for a
+  /// task as he does for those that he executes. Tells at the end of each window of so many of them.
   bool loses(clock::time_point start, clock::time_point end, std::uint32_t count, bool by_owner) noexcept {
     if (window_.owners == 0 && !by_owner) return false;
     if (window_.owners == 0) window_.begin = start;

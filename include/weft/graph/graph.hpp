@@ -223,14 +223,15 @@ class graph {
   bool unprofitable() const noexcept {
     return speed.tiny_throughout() && !failed() && ready_.levels() <= 1 && local_.levels() <= 1;
   }
-  /// *Returns*: the closure behind which the owner can go on without the graph, in reference order: all before
-  /// it have ended, and whatever has ended behind it says so in its state. Null if there is none now.
+  /// *Returns*: the closure behind which the owner can go on without the graph, in reference order: all
+  /// before it have ended, and whatever has ended behind it says so in its state. Null if there is none now.
   closure* left_behind() const noexcept {
     if (unended_ == 0) return last_;
     if (away_ != 0 || !all_plain_ || stuck_ || replay_.on() || order_.versions().any()) return nullptr;
     closure* last = nullptr;
     // Acquire: as in visit_next.
-    for (closure* c = first_; c != nullptr && c->state.load(base::memory_order_acquire) == closure_state::done;
+    for (closure* c = first_;
+         c != nullptr && c->state.load(base::memory_order_acquire) == closure_state::done;
          c = c->next.load(base::memory_order_acquire))
       last = c;
     return last;
@@ -273,99 +274,19 @@ class graph {
     stuck_ = false;
   }
   /// All closures visited have ended: visits the next one, whether or not there is memory for that.
-  void begin_anew() noexcept {
-    forget();
-    while (ready_.size() + local_.size() + unended_ == 0 && !visit_next() && stuck_) visit_without_memory();
-  }
+  void begin_anew() noexcept;
   /// Visits a closure for which there is no memory. *Requires*: all nodes have ended.
-  void visit_without_memory() noexcept {
-    closure& c = *unvisited();
-    const closure_state state = c.state.load(base::memory_order_acquire);  // as in visit_next
-    last_ = &c;
-    cursor_ = &c.next;
-    stuck_ = false;
-    replay_.stop();
-    if (state == closure_state::done) return;
-    if (state == closure_state::failed) return note_raised(c, next_index_++);
-    last_resort_ = {.task = &c, .index = next_index_++, .running = state == closure_state::stolen};
-    order_.all_wait_for(last_resort_);
-    ++unended_;
-    away_ += last_resort_.running;
-    last_resort_.running ? note_stolen(c, last_resort_, state) : local_.push_back(last_resort_);
-  }
+  void visit_without_memory() noexcept;
   /// *Returns*: false if there is nothing to visit, or no memory.
-  bool visit_next() noexcept {
-    if (stuck_) return false;
-    closure* const c = unvisited();
-    if (c == nullptr) return false;
-    try {
-      const closure_state state = c->state.load(base::memory_order_acquire);  // pairs with end_stolen
-      if (!replays(*c, state)) return false;
-      if (state == closure_state::stolen) {
-        stolen_nodes_.reserve(stolen_nodes_.size() + 1);
-        raised_.reserve(raised_.size() + 1);
-        note_stolen(*c, visit(*c, true), state);
-      } else if (state == closure_state::failed) {
-        raised_.reserve(raised_.size() + 1);
-        note_raised(*c, next_index_++);
-      } else if (state != closure_state::done) {
-        visit(*c, false);
-      } else if (record_marker::is(*c) == nullptr) {
-        replay_.skip();
-      }
-    } catch (const std::bad_alloc&) {
-      stuck_ = true;  // see begin_anew
-      return false;
-    }
-    last_ = c;
-    cursor_ = &c->next;
-    return true;
-  }
-
+  bool visit_next() noexcept;
   /// Enters and leaves replays at the next closure: only where they continue, or all nodes have ended and all
   /// objects are at home. *Returns*: false if it must wait for that.
-  bool replays(closure& c, closure_state state) noexcept {
-    const record_marker* const m = state == closure_state::done ? record_marker::is(c) : nullptr;
-    if (m != nullptr ? !replay_.continues_at(*m) : !replay_.goes_on_with(c, state)) {
-      if (unended_ != 0 || order_.versions().any()) return false;
-      forget();
-      replay_.stop();
-    }
-    if (m != nullptr) replay_.begin(*m);
-    return true;
-  }
-
+  bool replays(closure& c, closure_state state) noexcept;
   /// *Requires*: room in stolen_nodes_.
-  void note_stolen(closure& c, graph_node& n, closure_state state) noexcept {
-    // Release and acquire: who ends the closure sees this and tells the graph, or has ended it already.
-    if (c.state.compare_exchange_strong(state, closure_state::noted, base::memory_order_acq_rel))
-      return stolen_nodes_.push_back(&n);
-    graph_entry* folds = nullptr;
-    if (state == closure_state::failed) note_raised(c, n.index);
-    finish(n, folds);  // a stolen closure folds for itself
-  }
+  void note_stolen(closure& c, graph_node& n, closure_state state) noexcept;
   /// *Requires*: room in raised_, or the graph will not be given up before its end.
-  void note_raised(closure& c, std::uint32_t index) noexcept {
-    if (raised_.size() == raised_.capacity()) return fail(index, {c.take_failure(), &c});
-    raised_.push_back(&c);
-    fail(index, {c.failure(), &c});
-  }
-
-  graph_node& visit(closure& c, bool running) {
-    const task_options& o = c.what->options(c);
-    const int priority = o.priority != 0 ? o.priority : base_priority_;
-    (c.local ? local_ : ready_).expect(priority);
-    if (c.what->fence) fences_.expect();
-    const graph_node made{.task = &c, .index = next_index_, .priority = priority, .running = running};
-    graph_node& n = replay_.on() ? replay_.add(order_, made) : order_.add(made);
-    ++next_index_;
-    away_ += running;
-    all_plain_ = all_plain_ && c.what->plain && !c.what->fence && !c.what->marker;
-    if (c.what->fence && !running) fences_.add(n, unended_);
-    ++unended_;
-    if (!running && n.waits == 0) make_ready(n);
-    return n;
-  }
+  void note_raised(closure& c, std::uint32_t index) noexcept;
+  graph_node& visit(closure& c, bool running);
 
   graph_node* note_taken(graph_node* n) noexcept {
     away_ += n != nullptr;
@@ -377,8 +298,8 @@ class graph {
     n.ended = true;
     if (n.task != nullptr) {
       --unended_;
-      // For the owner, who may go on without the graph, and for thieves that search the frame then. Relaxed: he
-      // sees it under the lock, they see it behind leave_graph.
+      // For the owner, who may go on without the graph, and for thieves that search the frame then. Relaxed:
+      // he sees it under the lock, they see it behind leave_graph.
       if (n.task->state.load(base::memory_order_relaxed) == closure_state::created)
         n.task->state.store(closure_state::done, base::memory_order_relaxed);
     }

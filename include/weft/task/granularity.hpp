@@ -20,12 +20,12 @@ inline constexpr std::chrono::nanoseconds tiny_task(WEFT_TINY_TASK_NS);
 /// changes, so that tasks of about the limit do not make thieves come and go.
 inline constexpr unsigned worthwhile = 2;
 
-/// What a task of a graph takes longer if it is not its frame's owner who executes it: its record and its data
-/// come from another core's cache. Not counted as the task's own time.
+/// What a task of a graph takes longer if it is not its frame's owner who executes it: its record and its
+/// data come from another core's cache. Not counted as the task's own time.
 inline constexpr std::chrono::nanoseconds transfer(100);
 
-/// After so many tasks of its own, the owner of a graph compares what all workers have done meanwhile with what it
-/// would have done alone; not where tasks are longer than the second.
+/// After so many tasks of its own, the owner of a graph compares what all workers have done meanwhile with
+/// what it would have done alone; not where tasks are longer than the second.
 inline constexpr std::uint32_t window = 128;
 inline constexpr std::chrono::nanoseconds longest_doubtful(1'000);
 
@@ -52,9 +52,9 @@ inline constexpr std::uint32_t largest_batch = 64;
 /// doubled each time up to 64 times. A theft costs both workers about as much as the task then.
 inline constexpr std::chrono::nanoseconds short_theft(1'000), first_pause(2'000);
 inline constexpr unsigned pause_doublings = 6;
-/// After so many thefts in a row that took less than this from one frame, or one right after a cooldown of it,
-/// thieves leave the frame alone for another one. Measured: a theft of one empty task takes 300 to 500 ns, of one
-/// of 250 ns 700 to 900.
+/// After so many thefts in a row that took less than this from one frame, or one right after a cooldown of
+/// it, thieves leave the frame alone for another one. Measured: a theft of one empty task takes 300 to 500
+/// ns, of one of 250 ns 700 to 900.
 inline constexpr std::chrono::nanoseconds tiny_theft(800);
 inline constexpr unsigned most_tiny_thefts = 4;
 

@@ -80,7 +80,7 @@ class steal_cooldown {
   static constexpr std::uint32_t first = granularity::first_cooldown.count(),
                                  longest = granularity::longest_cooldown.count();
 
-  deadline end_, before_;  // before_: the end of the last one of doubled length
+  deadline end_, before_;                      // before_: the end of the last one of doubled length
   base::atomic<const frame*> below_{nullptr};  // only compared
   base::atomic<std::uint32_t> length_{first};  // microseconds
 };

@@ -62,8 +62,8 @@ struct wait_reason {
 /// for another one (inlining.hpp).
 WEFT_PER_PROCESS inline base::atomic<std::uint32_t> inlining_disablers{0};
 
-/// Values of strand::surplus while thieves leave the strand alone: more than is ever wanted or taken. With the
-/// larger one, the owner has not tried yet to run what is pending.
+/// Values of strand::surplus while thieves leave the strand alone: more than is ever wanted or taken. With
+/// the larger one, the owner has not tried yet to run what is pending.
 inline constexpr std::uint32_t left_alone_surplus = 1u << 30, left_alone_untried = 1u << 31;
 
 /// Stronger than [[likely]], which loses against the compiler's belief that recursive calls are rare.
@@ -160,8 +160,8 @@ struct alignas(64) strand {
   std::uint32_t batch_size = 0;           ///< all of a batch that was taken
   base::clock::time_point batch_start{};  ///< then
   int priority = 0;                       ///< what its tasks inherit
-  strand* victim = nullptr;               ///< whose closure this strand executes; else null, and at_end is set,
-  const frame* victim_below = nullptr;    ///< and the frame below the one it was in
+  strand* victim = nullptr;             ///< whose closure this strand executes; else null, and at_end is set,
+  const frame* victim_below = nullptr;  ///< and the frame below the one it was in
   signal* (*at_end)(strand&) noexcept =
       nullptr;                        ///< called when it has ended; returns a signal to be set, or null,
   void* end_of = nullptr;             ///< for this

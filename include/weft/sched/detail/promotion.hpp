@@ -193,7 +193,8 @@ inline strand* worker::end_graph_task(strand& s) noexcept {
       if (folds == nullptr) {
         g.look_ahead();
         g.learn_batch(s.batch_start, end, s.batch_size, false);
-        if (g.tiny() && !g.entered) s.victim->attention.fetch_or(left_alone, base::memory_order_relaxed);  // a hint
+        if (g.tiny() && !g.entered)
+          s.victim->attention.fetch_or(left_alone, base::memory_order_relaxed);  // a hint
         if (!g.tiny() && may_take_ == nullptr) n = g.take();
         if (n != nullptr) {
           s.batch_size = take_batch(g, home_->takers(), *n);

@@ -28,8 +28,8 @@ class pending_rights {
   address_table<access_mode> strongest_;
 };
 
-/// What a thief found: the first ready closure, the frame below the one it is in, and the first frame that should be promoted; or that it came
-/// to a frame of tiny tasks, which it left alone with all above it.
+/// What a thief found: the first ready closure, the frame below the one it is in, and the first frame that
+/// should be promoted; or that it came to a frame of tiny tasks, which it left alone with all above it.
 struct findings {
   closure* ready = nullptr;
   frame* large = nullptr;

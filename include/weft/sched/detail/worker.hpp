@@ -3,7 +3,7 @@
 #pragma once
 
 #include <weft/base/thread.hpp>
-#include <weft/graph/graph.hpp>
+#include <weft/graph/graph_visit.hpp>
 #include <weft/observe/counters.hpp>
 #include <weft/observe/trace_slices.hpp>
 #include <weft/sched/detail/context_pool.hpp>
