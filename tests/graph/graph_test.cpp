@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The dependency graph of a large frame, alone and single-threaded: what is ready when, and in which order.
+#include "fault/waiting.hpp"
 #include "sched/hand_made.hpp"
 #include "support/catch.hpp"
 #include "support/environment.hpp"
@@ -1216,13 +1217,47 @@ TEST_CASE("a graph of tiny tasks burdens its owner") {
   report(e.g, tiny, true);
   CHECK(e.g.unprofitable());
 
-  CHECK(e.g.all_behind() == nullptr);
+  CHECK(e.g.left_behind() == nullptr);
   e.take();
   e.take();
   e.end(second);
-  CHECK(e.g.all_behind() == nullptr);
+  CHECK(e.g.left_behind() == nullptr);
   e.end(first);
-  CHECK(e.g.all_behind() == &second);
+  CHECK(e.g.left_behind() == &second);
+}
+
+TEST_CASE("the owner may go on behind what has ended, while nobody else is at a task") {
+  execution e;
+  const closure& first = e.add({writes(e.a)});
+  const closure& second = e.add({writes(e.a)});
+  const closure& third = e.add({writes(e.b)});
+  const closure& fourth = e.add({writes(e.a)});
+  e.begin();
+  e.visit_all();
+  CHECK(e.g.left_behind() == nullptr);  // nothing has ended
+  CHECK(e.take_all() == tasks{&first, &third});
+  e.end(first);
+  CHECK(e.g.left_behind() == nullptr);  // somebody is at the third
+  e.end(third);
+  CHECK(e.g.left_behind() == &first);
+  CHECK(state_of(third) == closure_state::done);  // which whoever goes on passes by
+  CHECK(state_of(second) == closure_state::created);
+  CHECK(e.take_all() == tasks{&second});
+  CHECK(e.g.left_behind() == nullptr);
+  e.end(second);
+  CHECK(e.g.left_behind() == &third);
+  CHECK(state_of(fourth) == closure_state::created);
+}
+
+TEST_CASE("the owner stays with a graph in which something is done apart") {
+  execution e;
+  const closure& first = e.add({writes(e.a)});
+  e.commutes(e.a);
+  e.begin();
+  e.visit_all();
+  CHECK(e.take_all() == tasks{&first});
+  e.end(first);
+  CHECK(e.g.left_behind() == nullptr);
 }
 
 TEST_CASE("thieves leave the level of tiny tasks alone, until one is worth their while") {
@@ -1291,7 +1326,7 @@ TEST_CASE("a graph may begin behind what an earlier one has ended") {
   CHECK(e.take_all() == tasks{&next});
 }
 
-TEST_CASE("a rest grows from time to time, until a theft was worth it") {
+TEST_CASE("a rest is twice as long as the one before, if that was not long ago") {
   using weft::sched::granularity::first_cooldown;
   using clock = weft::sched::deadline::clock;
   weft::sched::steal_cooldown r;
@@ -1315,5 +1350,42 @@ TEST_CASE("a rest grows from time to time, until a theft was worth it") {
   CHECK_FALSE(r.any());
   CHECK_FALSE(r.covers(below));
   r.begin(below);
+  CHECK(r.last() > clock::now() + 16 * first_cooldown);
+  r.reset();
+  CHECK_FALSE(r.any());
+  r.begin(below);
   CHECK(r.last() <= clock::now() + first_cooldown);
+  CHECK(r.is_for(below));
+  CHECK_FALSE(r.is_for(other));
+  weft_test::wait_until([&] { return clock::now() > r.last() + 5 * first_cooldown; });
+  CHECK_FALSE(r.covers(below));
+  CHECK(r.is_for(below));
+  CHECK(length() < 2 * first_cooldown);
+}
+
+TEST_CASE("a graph in which all workers together do no more than its owner alone is left") {
+  using namespace weft::sched;
+  using namespace std::chrono_literals;
+  using clock = granularity_estimator::clock;
+  using enum granularity_estimator::length;
+  const auto run = [](clock::duration body, clock::duration between, std::uint32_t others) {
+    granularity_estimator speed;
+    auto last = medium;
+    clock::time_point now = clock::now();
+    for (std::uint32_t i = 0; i < granularity::comparison_window && last == medium; ++i) {
+      last = speed.learn(now, now + body, 1, true);
+      if (others != 0) speed.learn(now, now + others * body, others, false);
+      now += body + between;
+    }
+    return std::pair(last, speed.tiny_throughout());
+  };
+  // Bodies neither tiny nor long. Without help, whatever the graph costs is lost.
+  const auto body = granularity::tiny_task * 3 / 2;
+  CHECK(run(body, 0ns, 0) == std::pair(tiny, true));
+  CHECK(run(body, body, 0) == std::pair(tiny, true));
+  CHECK(run(body, body, 1) == std::pair(tiny, true));  // it costs as much as the other one does
+  CHECK(run(body, body / 2, 1) == std::pair(medium, false));
+  CHECK(run(body, 2 * body, 3) == std::pair(medium, false));
+  // Long ones may wait for each other.
+  CHECK(run(2 * granularity::longest_doubtful, 4 * granularity::longest_doubtful, 0).second == false);
 }

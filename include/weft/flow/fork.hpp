@@ -336,8 +336,9 @@ WEFT_ALWAYS_INLINE auto fork_arguments(std::index_sequence<I...>, const task_opt
 ///
 /// *Throws*: what copying the arguments throws, std::bad_alloc; never what the task throws.
 ///
-/// *Suspends*: if `f` runs here and suspends; and where runtime_options::cap tasks are pending: fork then
-/// runs those first, as sync would.
+/// *Suspends*: if `f` runs here and suspends; and where runtime_options::cap tasks are pending, or the tasks
+/// are so short that no other worker takes them: fork then runs those first that this body has forked before,
+/// as sync would. The latter not inside the scope of a this_task::no_suspend.
 ///
 /// *Cost*: about one nanosecond for a task that runs at once, some seven for one that is deferred; a thief
 /// pays the rest.

@@ -66,7 +66,7 @@ class granularity_estimator {
     if (!by_owner) return false;
     window_.owners += count;
     window_.owners_time += end - start;
-    if (window_.owners < granularity::window) return false;
+    if (window_.owners < granularity::comparison_window) return false;
     const window w = std::exchange(window_, {});
     const auto alone = w.owners_time / w.owners;  // for one task
     return alone < granularity::longest_doubtful && (end - w.begin) / w.all > alone - alone / 16;

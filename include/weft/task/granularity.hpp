@@ -26,7 +26,7 @@ inline constexpr std::chrono::nanoseconds transfer(100);
 
 /// After so many tasks of its own, the owner of a graph compares what all workers have done meanwhile with
 /// what it would have done alone; not where tasks are longer than the second.
-inline constexpr std::uint32_t window = 128;
+inline constexpr std::uint32_t comparison_window = 128;
 inline constexpr std::chrono::nanoseconds longest_doubtful(1'000);
 
 /// How many pending closures make a frame large. Smaller ones cost some 100 instructions per task less
@@ -55,7 +55,7 @@ inline constexpr unsigned pause_doublings = 6;
 /// After so many thefts in a row that took less than this from one frame, or one right after a cooldown of
 /// it, thieves leave the frame alone for another one. Measured: a theft of one empty task takes 300 to 500
 /// ns, of one of 250 ns 700 to 900.
-inline constexpr std::chrono::nanoseconds tiny_theft(800);
+inline constexpr std::chrono::nanoseconds tiny_theft = 4 * tiny_task;
 inline constexpr unsigned most_tiny_thefts = 4;
 
 /// An owner wakes a sleeping worker at most once in this time (a system call of some microseconds), up to 2^8
