@@ -19,7 +19,7 @@ class granularity_estimator {
 
   void reset() noexcept {
     batch_ = 1;
-    tiny_in_a_row_ = 0;
+    tiny_in_a_row_ = thieves_tiny_in_a_row_ = 0;
     tiny_until_.clear();
     window_ = {};
   }
@@ -38,7 +38,9 @@ class granularity_estimator {
       tiny_in_a_row_ = granularity::large_frame;
       return length::tiny;
     }
-    if (took < tiny_task * count) {
+    const bool tiny = took < tiny_task * count;
+    if (!by_owner) thieves_tiny_in_a_row_ = tiny ? thieves_tiny_in_a_row_ + count : 0;
+    if (tiny) {
       if (by_owner) tiny_in_a_row_ += count;
       return length::tiny;
     }
@@ -55,6 +57,8 @@ class granularity_estimator {
   const deadline& tiny_until() const noexcept { return tiny_until_; }
   /// Whether the last tasks of the owner were tiny, and not just a few.
   bool tiny_throughout() const noexcept { return tiny_in_a_row_ >= granularity::large_frame / 2; }
+  /// The same of thieves. Their tasks stand far apart, so there have to be more.
+  bool tiny_for_thieves() const noexcept { return thieves_tiny_in_a_row_ >= 2 * granularity::large_frame; }
 
  private:
   /// Whether all workers together are hardly faster than the owner would be alone, who needs as long for a
@@ -81,6 +85,7 @@ class granularity_estimator {
   window window_;
   std::uint32_t batch_ = 1;
   std::uint32_t tiny_in_a_row_ = 0;  // tasks of the owner
+  std::uint32_t thieves_tiny_in_a_row_ = 0;
   deadline tiny_until_;
 };
 

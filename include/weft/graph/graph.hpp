@@ -35,6 +35,7 @@ class graph {
   base::atomic<bool> may_take{false};
   granularity_estimator speed;
   bool entered = false;            ///< the owner executes this frame by its graph
+  base::atomic<bool> nests{false};  ///< tasks with children have been seen: a hint
   graph_node* mine = nullptr;      ///< taken by the owner, not begun
   graph_node* done = nullptr;      ///< ended by the owner, not reported
   std::uint32_t mine_count = 0;    ///< tasks of the owner's batch
@@ -212,8 +213,8 @@ class graph {
     using enum granularity_estimator::length;
     const auto length = speed.learn(begin, end, count, own);
     if (length == tiny) {
-      if (!around.covers(*home->parent)) around.begin(*home->parent);
-      speed.leave_until(around.last());
+      around.begin(*home->parent, end + granularity::first_cooldown);
+      speed.leave_until(end + granularity::first_cooldown);
     }
     if (length == worthwhile) around.end();
   }
@@ -249,6 +250,7 @@ class graph {
     at = mine = done = nullptr;
     waiter = nullptr;
     entered = false;
+    nests.store(false, base::memory_order_relaxed);
     mine_count = 0;
     speed.reset();
     first_ = last_ = nullptr;

@@ -121,6 +121,7 @@ struct alignas(64) strand {
   deferred_release left;  ///< of the running body; if any, tasks run inside fork clean up behind themselves
   const char* inline_name = nullptr;       ///< name of the innermost named task that runs inside fork
   weak_body* weak = nullptr;               ///< the innermost one on the stack
+  bool had_children = false;               ///< what it executes has had some that were deferred
   std::uint32_t no_suspends = 0;           ///< scopes in which its bodies must not wait
   std::chrono::nanoseconds last_offer{0};  ///< when sleepers were last told of this strand
   std::chrono::nanoseconds last_look{0};   ///< when that was last considered
@@ -161,7 +162,7 @@ struct alignas(64) strand {
   base::clock::time_point batch_start{};  ///< then
   int priority = 0;                       ///< what its tasks inherit
   strand* victim = nullptr;             ///< whose closure this strand executes; else null, and at_end is set,
-  const frame* victim_below = nullptr;  ///< and the frame below the one it was in
+  const frame* victim_below = nullptr;  ///< and the frame below the one it was in, if that was crowded
   signal* (*at_end)(strand&) noexcept =
       nullptr;                        ///< called when it has ended; returns a signal to be set, or null,
   void* end_of = nullptr;             ///< for this

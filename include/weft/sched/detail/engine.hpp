@@ -240,7 +240,6 @@ class engine {
   base::atomic<bool> closing{false};
   alignas(64) base::atomic<unsigned> searching{
       0};                                    ///< workers awake without work; they make further wakes needless
-  base::atomic<unsigned> about_to_sleep{0};  ///< of the sleepers: they look for the last time
   base::atomic<unsigned> timed_sleepers{0};  ///< workers that left tiny tasks alone and look again soon
   base::atomic<bool> kept_told{false};       ///< a sleeper was told of a kept strand and is on its way
   base::atomic<unsigned> wakes_in_vain{0};   ///< wakes in a row that found nothing

@@ -21,9 +21,10 @@ inline void leave_graph(strand& s, frame& f, graph& g, closure& last) noexcept {
   base::owner_store(f.current, &last);
   remove_graph(s, g);
   count_done(s, g);
+  const bool nests = g.nests.load(base::memory_order_relaxed);
   g.give_up();
-  if (!s.cooldown.covers(*f.parent)) s.cooldown.begin(*f.parent);
-  s.attention.fetch_or(left_alone, base::memory_order_relaxed);  // for the owner itself
+  s.cooldown.begin(*f.parent);
+  if (!nests) s.attention.fetch_or(left_alone, base::memory_order_relaxed);  // for the owner itself
   f.flags.fetch_and(static_cast<std::uint8_t>(~frame::promoted), base::memory_order_release);
   s.executor->count(counter::demotions);
 }
@@ -164,7 +165,10 @@ inline graph_outcome run_promoted(strand& s, frame& f, bool as_data) {
     prepare(*g.at);
     enter(s, f, *c);
     run_body(s, *c);
-    if (s.top != &f) return graph_outcome::opened;
+    if (s.top != &f) {
+      g.nests.store(true, base::memory_order_relaxed);
+      return graph_outcome::opened;
+    }
     release_objects(s, f.objects);
   }
 }

@@ -175,6 +175,7 @@ inline strand* worker::end_graph_task(strand& s) noexcept {
   graph& g = *s.source_graph;
   graph_node* n = std::exchange(s.node, nullptr);
   n->next = std::exchange(s.finished, n);
+  if (s.had_children) g.nests.store(true, base::memory_order_relaxed);
   // The next of the batch, unless somebody is hungry.
   if (!s.thrown && s.batch != nullptr && (s.attention.load(base::memory_order_relaxed) & ~observed) == 0) {
     n = s.batch;
@@ -193,7 +194,7 @@ inline strand* worker::end_graph_task(strand& s) noexcept {
       if (folds == nullptr) {
         g.look_ahead();
         g.learn_batch(s.batch_start, end, s.batch_size, false);
-        if (g.tiny() && !g.entered)
+        if (!g.entered && g.speed.tiny_for_thieves() && !g.nests.load(base::memory_order_relaxed))
           s.victim->attention.fetch_or(left_alone, base::memory_order_relaxed);  // a hint
         if (!g.tiny() && may_take_ == nullptr) n = g.take();
         if (n != nullptr) {

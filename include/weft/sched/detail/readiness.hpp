@@ -28,7 +28,7 @@ class pending_rights {
   address_table<access_mode> strongest_;
 };
 
-/// What a thief found: the first ready closure, the frame below the one it is in, and the first frame that
+/// What a thief found: the first ready closure, the frame below the one it is in if that is crowded, and the first frame that
 /// should be promoted; or that it came to a frame of tiny tasks, which it left alone with all above it.
 struct findings {
   closure* ready = nullptr;
@@ -94,11 +94,12 @@ inline findings find_ready(strand& s, pending_rights& pending, frame* from, thie
       for (unsigned i = 0; ready && i < c->what->objects; ++i)
         ready = !pending.conflicts(c->objects()[i], c->what->modes[i]);
       if (ready)
-        in_this_frame = found.ready = c, found.ready_above = f->parent;
+        in_this_frame = found.ready = c;
       else
         wait_for(*c);
       renames = renames || (!ready && c->what->kinds != nullptr);
     }
+    if (in_this_frame != nullptr) found.ready_above = seen >= granularity::crowded_frame ? f->parent : nullptr;
     if (found.large == nullptr &&
         (seen == granularity::large_frame || (!whole && seen != 0) || (renames && in_this_frame == nullptr)))
       found.large = f;

@@ -98,7 +98,10 @@ inline strand* worker::steal_from_running(strand& s) {
     return nullptr;
   }
   if (steal_backoff_ != 0 && !thorough_ && base::clock::now() < no_steal_before_) return nullptr;
-  if (s.cooldown.lies_ahead()) look_again_at(s.cooldown.last());
+  if (s.cooldown.lies_ahead())
+    look_again_at(s.cooldown.last());
+  else if (thorough_)
+    ask(s);  // when announce_hunger came, the cooldown may not have been over
   // Relaxed: a first look from outside; what matters is read again inside.
   if (s.root.child.load(memory_order_relaxed) == nullptr || !lock_for_theft(s)) return nullptr;
   strand* got = nullptr;
@@ -181,8 +184,6 @@ inline strand* worker::take_from(strand& s) noexcept {
 inline void worker::note_theft(strand& ended) noexcept {
   using namespace granularity;
   const auto now = base::clock::now();
-  strand& victim = *ended.victim;
-  const frame& below = *ended.victim_below;  // only compared
   const auto took = now - ended.batch_start;
   if (took > short_theft) {
     steal_backoff_ = 0;
@@ -190,6 +191,13 @@ inline void worker::note_theft(strand& ended) noexcept {
     no_steal_before_ = now + first_pause * (1u << steal_backoff_);
     steal_backoff_ = std::min(steal_backoff_ + 1, pause_doublings);
   }
+  if (ended.victim_below == nullptr) return;
+  if (ended.had_children) {  // it had children: the next one may be a whole tree
+    tiny_thefts_ = 0;
+    return;
+  }
+  strand& victim = *ended.victim;
+  const frame& below = *ended.victim_below;  // only compared
   const bool first = std::exchange(tiny_in_, &below) != &below;
   if (took > tiny_theft) {
     // The first one after a pause may be long because of the pause.
@@ -203,14 +211,18 @@ inline void worker::note_theft(strand& ended) noexcept {
   victim.attention.fetch_or(left_alone, base::memory_order_relaxed);  // a hint
 }
 
+/// Asks a strand for stealable closures.
+inline void worker::ask(strand& s) noexcept {
+  if ((s.attention.load(base::memory_order_relaxed) & hungry) == 0)
+    s.attention.fetch_or(hungry, base::memory_order_release);
+}
+
 /// Asks every worker for stealable closures.
 inline void worker::announce_hunger() noexcept {
   for (auto& victim : home_->workers) {
     strand* s = victim->running_.load(base::memory_order_acquire);  // pairs with adopt
     // A strand that meanwhile runs for somebody else is only asked to make closures that nobody needs.
-    if (s != nullptr && !engine::is_full(*s) && !s->cooldown.lies_ahead() &&
-        (s->attention.load(base::memory_order_relaxed) & hungry) == 0)
-      s->attention.fetch_or(hungry, base::memory_order_release);
+    if (s != nullptr && !engine::is_full(*s) && !s->cooldown.lies_ahead()) ask(*s);
   }
 }
 

@@ -97,6 +97,7 @@ WEFT_COLD inline void worker::give_back(worker_share& share) noexcept {
 inline bool worker::put_aside(strand& s, const wait_reason& what) noexcept {
   using namespace base;
   worker_share* const share = s.share.load(memory_order_relaxed);  // the strand may soon be somebody else's
+  s.had_children |= s.deferred != 0;
   counters_.add(counter::deferred, std::exchange(s.deferred, 0));
   if (row_ != nullptr) [[unlikely]]
     observe::interrupt_slices(s, reason_of(what));
@@ -234,9 +235,7 @@ inline bool sleepers_near(const strand& s) noexcept {
 WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
   engine& e = s.executor->home();
   // Relaxed, both: hints. A searching worker looks again behind a heavy fence before it sleeps.
-  if (e.searching.load(base::memory_order_relaxed) + e.about_to_sleep.load(base::memory_order_relaxed) != 0 ||
-      engine::is_full(s))
-    return;
+  if (e.searching.load(base::memory_order_relaxed) != 0 || engine::is_full(s)) return;
   if (s.cooldown.any() && e.timed_sleepers.load(base::memory_order_relaxed) != 0) return;
   const unsigned wakes_in_vain = certain ? 0 : e.wakes_in_vain.load(base::memory_order_relaxed);
   const auto now = base::clock::now().time_since_epoch();

@@ -146,6 +146,7 @@ class worker {
   strand* take_from(strand& s) noexcept;
   strand* spare() noexcept;
   void announce_hunger() noexcept;
+  static void ask(strand& s) noexcept;
   void note_theft(strand& ended) noexcept;
   std::uint64_t next_random() noexcept {
     random_ ^= random_ << 13;

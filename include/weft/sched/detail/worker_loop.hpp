@@ -130,6 +130,7 @@ inline void worker::begin(strand& s) noexcept {
   s.wanted_surplus = workers_of(share, home_->takers()) > 1 ? home_->wanted_surplus : 0;
   s.cap = home_->options.cap;
   s.live = 0;
+  s.had_children = false;
   ++s.drains;  // whatever somebody remembers of its frames is over
   s.surplus = 0;
   s.cooldown.reset();
@@ -147,6 +148,7 @@ inline void worker::begin(strand& s) noexcept {
 inline strand* worker::end(strand& s) noexcept {
   worker_share* const share = s.share.load(base::memory_order_relaxed);  // constant while it is in use
   release_objects(s, s.root.objects);
+  s.had_children |= s.deferred != 0;
   counters_.add(counter::deferred, std::exchange(s.deferred, 0));
   strand* woken = nullptr;
   if (s.source_graph != nullptr) {
@@ -332,11 +334,9 @@ inline strand* worker::sleep() {
   e.kept_told.exchange(false, base::memory_order_seq_cst);  // before the look: pairs with keep
   announce_hunger();
   thorough_ = true;
-  e.about_to_sleep.fetch_add(1, base::memory_order_relaxed);  // a hint, see offer
   look_again_ = deadline::clock::time_point::max();
   strand* found = e.closing.load(base::memory_order_seq_cst) ? nullptr : look_around();  // pairs with close
   thorough_ = false;
-  e.about_to_sleep.fetch_sub(1, base::memory_order_relaxed);
   asleep_.store(true, base::memory_order_relaxed);  // for reports, as below
   const std::uint64_t began = row_ != nullptr ? observe::ticks() : 0;
   if (found != nullptr || e.closing.load(base::memory_order_seq_cst)) {
