@@ -35,7 +35,7 @@ class granularity_estimator {
     else if (took > long_batch && batch_ > 1)
       batch_ /= 2;
     if (loses(start, end, count, by_owner)) {
-      tiny_in_a_row_ = granularity::large_frame;
+      tiny_in_a_row_ = std::max(tiny_in_a_row_, 2 * granularity::large_frame);
       return length::tiny;
     }
     const bool tiny = took < tiny_task * count;
@@ -57,8 +57,11 @@ class granularity_estimator {
   const deadline& tiny_until() const noexcept { return tiny_until_; }
   /// Whether the last tasks of the owner were tiny, and not just a few.
   bool tiny_throughout() const noexcept { return tiny_in_a_row_ >= granularity::large_frame / 2; }
-  /// The same of thieves. Their tasks stand far apart, so there have to be more.
-  bool tiny_for_thieves() const noexcept { return thieves_tiny_in_a_row_ >= 2 * granularity::large_frame; }
+  /// Whether so many tasks in a row were tiny, of the owner's or of thieves', that further ones should run
+  /// inside fork. `nests`: some have children, and the next one may be a whole tree.
+  bool all_tiny(bool nests) const noexcept {
+    return std::max(tiny_in_a_row_, thieves_tiny_in_a_row_) >= (nests ? 16u : 1u) * granularity::large_frame;
+  }
 
  private:
   /// Whether all workers together are hardly faster than the owner would be alone, who needs as long for a

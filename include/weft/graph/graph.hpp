@@ -34,12 +34,12 @@ class graph {
   graph_node* at = nullptr;              ///< what the owner executes
   base::atomic<bool> may_take{false};
   granularity_estimator speed;
-  bool entered = false;            ///< the owner executes this frame by its graph
+  bool entered = false;             ///< the owner executes this frame by its graph
   base::atomic<bool> nests{false};  ///< tasks with children have been seen: a hint
-  graph_node* mine = nullptr;      ///< taken by the owner, not begun
-  graph_node* done = nullptr;      ///< ended by the owner, not reported
-  std::uint32_t mine_count = 0;    ///< tasks of the owner's batch
-  clock::time_point mine_start{};  ///< when it was taken
+  graph_node* mine = nullptr;       ///< taken by the owner, not begun
+  graph_node* done = nullptr;       ///< ended by the owner, not reported
+  std::uint32_t mine_count = 0;     ///< tasks of the owner's batch
+  clock::time_point mine_start{};   ///< when it was taken
 
   /// Begins the graph of a frame. `from`: the closure that the owner is at, null if its body still forks.
   /// `versions`: how many an object may have. *Throws*: std::bad_alloc; then it is not in use.

@@ -52,10 +52,10 @@ inline constexpr std::uint32_t largest_batch = 64;
 /// doubled each time up to 64 times. A theft costs both workers about as much as the task then.
 inline constexpr std::chrono::nanoseconds short_theft(1'000), first_pause(2'000);
 inline constexpr unsigned pause_doublings = 6;
-/// After so many thefts in a row that took less than this from one crowded frame, or one right after a cooldown
-/// of it, thieves leave the frame alone for another one. In a frame of few closures, later ones may be far longer, as
-/// where a body calls itself. Measured: a theft of one empty task takes 300 to 500
-/// ns, of one of 250 ns 700 to 900.
+/// After so many thefts in a row that took less than this from one crowded frame, or one right after a
+/// cooldown of it, thieves leave the frame alone for another one. In a frame of few closures, later ones may
+/// be far longer, as where a body calls itself. Measured: a theft of one empty task takes 300 to 500 ns, of
+/// one of 250 ns 700 to 900.
 inline constexpr std::chrono::nanoseconds tiny_theft = 4 * tiny_task;
 inline constexpr unsigned most_tiny_thefts = 4;
 inline constexpr unsigned crowded_frame = (large_frame + 1) / 2;

@@ -21,10 +21,10 @@ inline void leave_graph(strand& s, frame& f, graph& g, closure& last) noexcept {
   base::owner_store(f.current, &last);
   remove_graph(s, g);
   count_done(s, g);
-  const bool nests = g.nests.load(base::memory_order_relaxed);
+  const bool tell = g.speed.all_tiny(g.nests.load(base::memory_order_relaxed));
   g.give_up();
   s.cooldown.begin(*f.parent);
-  if (!nests) s.attention.fetch_or(left_alone, base::memory_order_relaxed);  // for the owner itself
+  if (tell) s.attention.fetch_or(left_alone, base::memory_order_relaxed);  // for the owner itself
   f.flags.fetch_and(static_cast<std::uint8_t>(~frame::promoted), base::memory_order_release);
   s.executor->count(counter::demotions);
 }

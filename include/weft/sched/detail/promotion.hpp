@@ -194,7 +194,7 @@ inline strand* worker::end_graph_task(strand& s) noexcept {
       if (folds == nullptr) {
         g.look_ahead();
         g.learn_batch(s.batch_start, end, s.batch_size, false);
-        if (!g.entered && g.speed.tiny_for_thieves() && !g.nests.load(base::memory_order_relaxed))
+        if (!g.entered && g.speed.all_tiny(g.nests.load(base::memory_order_relaxed)))
           s.victim->attention.fetch_or(left_alone, base::memory_order_relaxed);  // a hint
         if (!g.tiny() && may_take_ == nullptr) n = g.take();
         if (n != nullptr) {

@@ -28,8 +28,9 @@ class pending_rights {
   address_table<access_mode> strongest_;
 };
 
-/// What a thief found: the first ready closure, the frame below the one it is in if that is crowded, and the first frame that
-/// should be promoted; or that it came to a frame of tiny tasks, which it left alone with all above it.
+/// What a thief found: the first ready closure, the frame below the one it is in if that is crowded, and the
+/// first frame that should be promoted; or that it came to a frame of tiny tasks, which it left alone with
+/// all above it.
 struct findings {
   closure* ready = nullptr;
   frame* large = nullptr;
@@ -99,7 +100,8 @@ inline findings find_ready(strand& s, pending_rights& pending, frame* from, thie
         wait_for(*c);
       renames = renames || (!ready && c->what->kinds != nullptr);
     }
-    if (in_this_frame != nullptr) found.ready_above = seen >= granularity::crowded_frame ? f->parent : nullptr;
+    if (in_this_frame != nullptr)
+      found.ready_above = seen >= granularity::crowded_frame ? f->parent : nullptr;
     if (found.large == nullptr &&
         (seen == granularity::large_frame || (!whole && seen != 0) || (renames && in_this_frame == nullptr)))
       found.large = f;
