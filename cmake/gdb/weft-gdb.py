@@ -212,11 +212,18 @@ class View:
     """What is to be seen of a strand (strand_view.hpp)."""
 
     def __init__(self, runtime, number, strand, ready):
-        library = runtime.library
         self.home, self.number, self.strand, self.address = runtime, number, strand, int(strand.address)
-        self.names, self.holder, self.happens, self.large = [], 0, 0, 0
+        self.names = []
+        self.root = self.victim = self.source = self.run = self.task = self.holder = self.happens = self.large = 0
         self.ended = self.external = False
         self.waits = self.awaited = None
+        try:
+            self.look_(ready)
+        except gdb.error as refused:  # it may have been stopped between two changes, or the program has destroyed it
+            self.state, self.refused = "unseen", str(refused)
+
+    def look_(self, ready):
+        library, strand = self.home.library, self.strand
         self.state = enumerator(strand["status"])
         if self.state == "idle" and ready:
             self.state = "submitted"
@@ -267,7 +274,7 @@ class View:
             frame = loaded(frame["child"])
 
     def waits_for(self, other):
-        if self.state != "waiting" or self.ended or self.external or other.state == "idle":
+        if self.state != "waiting" or self.ended or self.external or other.state in ("idle", "unseen"):
             return False
         if self.holder != 0:
             return other.address == self.holder
@@ -356,6 +363,9 @@ class Describer:
         yield f"  worker {i} " + ("goes from one strand to another" if executed else "sleeps" if asleep else "searches") + on
 
     def strand_(self, view):
+        if view.state == "unseen":
+            yield f"  strand {view.number + 1} cannot be looked at: {view.refused}"
+            return
         line = f"  strand {view.number + 1}" + (" is to begin " if view.state == "submitted" else " in ") + self.names_(view)
         if view.state == "waiting":
             line += " waits for " + self.reason_(view)

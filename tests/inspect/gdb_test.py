@@ -95,11 +95,12 @@ outside = {
 
 if shutil.which(gdb) is None:
     skip("there is no gdb")
+strand_with_lock = "door.holder_._M_b._M_p"
 with tempfile.TemporaryDirectory() as folder:
     no_process, _, _, no_runtime, _, _, _, *answers = ask(
         folder, [program], "info weft", "break -qualified main", "run", "info weft", "break known_state", "continue", "up",
         *(f"print {name}" for name in in_a_task), "continue", "info weft", "up", *(f"print {name}" for name in outside),
-        "info weft some", "generate-core-file core")
+        "info weft some", "generate-core-file core", f"set var {strand_with_lock}->root.current._M_b._M_p = 8", "info weft")
     check("There is no process" in no_process, f"without a process: {no_process}")
     check("The program has no runtime of weft now" in no_runtime, f"before the first runtime: {no_runtime}")
     look_at_values(answers[:len(in_a_task)], in_a_task)
@@ -110,7 +111,10 @@ with tempfile.TemporaryDirectory() as folder:
     look_at_values(answers[:len(outside)], outside)
     check("usage: info weft [all]" in answers[len(outside)], f"with a wrong argument: {answers[len(outside)]}")
 
-    check(pathlib.Path(folder, "core").exists(), f"no core file: {answers[-1]}")
+    check(pathlib.Path(folder, "core").exists(), f"no core file: {answers[-3]}")
+    check("  strand 2 cannot be looked at: " in answers[-1],
+          f"with a strand that is destroyed {answers[-2]}, info weft says\n{answers[-1]}")
+    check("'locks' waits for a mutex" in answers[-1], f"with a strand that is destroyed, others are missing:\n{answers[-1]}")
     later, everything = ask(folder, [program, "core"], "info weft", "info weft all")
     numbered = re.compile(r", thread \d+$", re.MULTILINE)  # from 1 on again
     check(numbered.sub("", later) == numbered.sub("", live), f"in a core file, info weft says\n{later}\nand before\n{live}")
