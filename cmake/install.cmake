@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 # Installs the headers and the CMake package `weft`, which provides weft::weft, weft::compiled, weft::ooc, and
-# weft::mpi if the component `mpi` is asked for; and the program weft-report.
+# weft::mpi if the component `mpi` is asked for; the program weft-report; and what GDB is to know of weft.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -25,3 +25,5 @@ install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDI
 install(PROGRAMS "${CMAKE_CURRENT_LIST_DIR}/report/weft-report" DESTINATION "${CMAKE_INSTALL_BINDIR}")
 file(GLOB weft_report_parts CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/report/weft_report/*.py")
 install(FILES ${weft_report_parts} DESTINATION "${CMAKE_INSTALL_BINDIR}/../share/weft/weft_report")
+
+install(FILES "${CMAKE_CURRENT_LIST_DIR}/gdb/weft-gdb.py" DESTINATION "${CMAKE_INSTALL_DATADIR}/weft/gdb")

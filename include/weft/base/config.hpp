@@ -120,6 +120,57 @@
 #define WEFT_ANSWER_LOOKS 64
 #endif
 
+/// 1: tracers find probes in the program (base/probe.hpp). They change neither layouts nor names, so files of
+/// a program may differ in this.
+#ifndef WEFT_PROBES
+#if defined(__ELF__) && defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__)) && \
+    !defined(WEFT_PLATFORM)
+#define WEFT_PROBES 1
+#else
+#define WEFT_PROBES 0
+#endif
+#elif WEFT_PROBES + 0 == 0
+#undef WEFT_PROBES
+#define WEFT_PROBES 0
+#endif
+/// One probe: a nop, and a note that tells its place, name and arguments. It costs no memory of the process:
+/// the note is read from the file. `arguments`: as in the note, "8@%0 8@%1", 8 bytes each; then the operands.
+/// `inline`: or GCC takes the lines of the note for instructions when it thinks about inlining.
+/// The note lies in the group of the function ("?"), and is dropped with it.
+#if WEFT_PROBES
+#define WEFT_PROBE(name, arguments, ...)                                      \
+  asm inline volatile(                                                        \
+      "990:\tnop\n"                                                           \
+      "\t.pushsection .note.stapsdt, \"?\", \"note\"\n"                       \
+      "\t.balign 4\n"                                                         \
+      "\t.4byte 8, 992f - 991f, 3\n" /* lengths of owner and rest, version */ \
+      "\t.asciz \"stapsdt\"\n"                                                \
+      "991:\t.8byte 990b\n"                                                   \
+      "\t.8byte _.stapsdt.base\n"                                             \
+      "\t.8byte 0\n" /* no counter of tracers */                              \
+      "\t.asciz \"weft\"\n"                                                   \
+      "\t.asciz \"" name                                                      \
+      "\"\n"                                                                  \
+      "\t.asciz \"" arguments                                                 \
+      "\"\n"                                                                  \
+      "992:\t.balign 4\n"                                                     \
+      "\t.popsection\n" WEFT_PROBE_BASE                                       \
+      :                                                                       \
+      : __VA_ARGS__)
+#else
+#define WEFT_PROBE(name, arguments, ...) static_cast<void>(0)
+#endif
+/// A byte that stands for where the program was linked to; one for all notes, whoever has made them.
+#define WEFT_PROBE_BASE                                                         \
+  "\t.ifndef _.stapsdt.base\n"                                                  \
+  "\t.pushsection .stapsdt.base, \"aG\", \"progbits\", .stapsdt.base, comdat\n" \
+  "\t.weak _.stapsdt.base\n"                                                    \
+  "\t.hidden _.stapsdt.base\n"                                                  \
+  "_.stapsdt.base:\t.space 1\n"                                                 \
+  "\t.size _.stapsdt.base, 1\n"                                                 \
+  "\t.popsection\n"                                                             \
+  "\t.endif\n"
+
 /// The inline namespace of all that the library defines, but for its exceptions (base/error.hpp): the
 /// version, and whatever else gives the same names other layouts or other code. So modules, and the files of
 /// one program, that were compiled in different ways have types, functions and state of their own.

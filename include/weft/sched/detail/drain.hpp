@@ -2,6 +2,7 @@
 // What the owner of a strand does: executing frames in reference order, failing, waiting.
 #pragma once
 
+#include <weft/base/probe.hpp>
 #include <weft/sched/sync.hpp>
 #include <weft/task/run_recorder.hpp>
 #include <weft/task/run_state.hpp>

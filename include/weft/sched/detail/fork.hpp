@@ -49,6 +49,7 @@ std::byte* borrow_last_memory(strand& s) noexcept;
 
 WEFT_COLD WEFT_FUNCTION void raise(strand& s, std::exception_ptr e) noexcept {
   static constexpr descriptor nothing{};
+  base::probe::exception(current_task_name(), &s);
   if (failing(s)) return;  // an earlier exception is already there
   std::byte* lent = nullptr;
   const auto allocate = [&s, &lent](std::size_t size) {

@@ -27,6 +27,7 @@ inline void leave_graph(strand& s, frame& f, graph& g, closure& last) noexcept {
   if (tell) s.attention.fetch_or(left_alone, base::memory_order_relaxed);  // for the owner itself
   f.flags.fetch_and(static_cast<std::uint8_t>(~frame::promoted), base::memory_order_release);
   s.executor->count(counter::demotions);
+  base::probe::demotion(&s, &f);
 }
 
 /// The graph has nothing left to do. *Requires*: the lock is held.

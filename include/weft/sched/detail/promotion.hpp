@@ -56,6 +56,7 @@ inline bool worker::promote(strand& s, frame& f) noexcept {
       add_graph(s, *g);
       f.flags.fetch_or(frame::promoted, base::memory_order_release);
       count(counter::promotions);
+      base::probe::promotion(&s, &f);
       return true;
     }
   } catch (const std::bad_alloc&) {  // then it stays as it is

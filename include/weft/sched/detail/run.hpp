@@ -40,6 +40,7 @@ WEFT_FUNCTION void run_call::execute(closure& root, const std::stop_token& stop,
   run_.observed = engine_.trace != nullptr || record != nullptr;
   s.root.current.store(&root, base::memory_order_relaxed);  // published by submit
   engine::join_run(s, run_);
+  base::probe::run_begin(&engine_, &run_);
   {
     const std::stop_callback drop_the_rest(run_.source.get_token(), [this] { engine_.stop(run_); });
     const std::stop_callback pass_on(stop, [this] {
@@ -56,6 +57,7 @@ WEFT_FUNCTION void run_call::execute(closure& root, const std::stop_token& stop,
       caller_.executor->await_signal(caller_, run_.finished, *std::exchange(meanwhile_, nullptr));
     }
   }
+  base::probe::run_end(&engine_, &run_, run_.error.has_value());
   if (run_.error) std::rethrow_exception(*run_.error);
   if (run_.stopped.load(base::memory_order_relaxed)) throw cancelled();  // the run is over; nobody races
 }

@@ -8,10 +8,11 @@
 
 namespace weft::inline WEFT_ABI::sched {
 
-/// Puts a theft into the trace. *Returns*: `got`.
+/// Tells tracers of a theft, and puts it into the trace. *Returns*: `got`.
 inline strand* worker::note_steal(std::uint64_t began, strand* got) noexcept {
+  const closure& c = *got->root.current.load(base::memory_order_relaxed);  // set by this worker
+  base::probe::steal(c.what->options(c).name, index_, got);
   if (row_ != nullptr) {
-    const closure& c = *got->root.current.load(base::memory_order_relaxed);  // set by this worker
     row_->add_search(observe::trace_kind::steal, began, c.what->untraced != nullptr ? c.stamp() : 0);
   }
   return got;

@@ -65,6 +65,8 @@ class worker {
   /// Makes the strand this worker's own and runs on with it.
   void adopt(strand& s) noexcept {
     s.mutex.lock();
+    if (s.status.load(base::memory_order_relaxed) == strand_status::waiting)
+      base::probe::wait_end(index_, &s);
     s.status.store(strand_status::running, base::memory_order_relaxed);  // ordered by the lock
     s.mutex.unlock();
     s.executor = this;

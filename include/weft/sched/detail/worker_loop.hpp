@@ -339,6 +339,7 @@ inline strand* worker::sleep() {
   thorough_ = false;
   asleep_.store(true, base::memory_order_relaxed);  // for reports, as below
   const std::uint64_t began = row_ != nullptr ? observe::ticks() : 0;
+  base::probe::sleep(index_, home_);
   if (found != nullptr || e.closing.load(base::memory_order_seq_cst)) {
     e.bell.cancel();
   } else if (look_again_ != deadline::clock::time_point::max()) {
@@ -354,6 +355,7 @@ inline strand* worker::sleep() {
     e.bell.wait(key);
   }
   asleep_.store(false, base::memory_order_relaxed);
+  base::probe::wake(index_, home_);
   if (row_ != nullptr && found == nullptr) row_->add(observe::trace_kind::sleep, began, nullptr);
   e.kept_told.store(false, base::memory_order_relaxed);  // this worker may find something else
   e.searching.fetch_add(1, base::memory_order_relaxed);  // a hint, see offer
