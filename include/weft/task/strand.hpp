@@ -163,6 +163,7 @@ struct alignas(64) strand {
   int priority = 0;                       ///< what its tasks inherit
   strand* victim = nullptr;             ///< whose closure this strand executes; else null, and at_end is set,
   const frame* victim_below = nullptr;  ///< and the frame below the one it was in, if that was crowded
+  base::clock::time_point victim_cooldown{};  ///< the end of the victim's last cooldown then
   signal* (*at_end)(strand&) noexcept =
       nullptr;                        ///< called when it has ended; returns a signal to be set, or null,
   void* end_of = nullptr;             ///< for this

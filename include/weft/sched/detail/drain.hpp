@@ -259,8 +259,6 @@ inline bool drain(strand& s, frame* floor, bool as_data) {
     enter(s, *f, *c);
     run_body(s, *c);
     if (s.top != f) {
-      if (s.cooldown.any()) [[unlikely]]
-        s.cooldown.end();  // a task with children need not be as short as those before it
       f = s.top;
       c = begin_frame(s, *f);
       continue;

@@ -35,6 +35,7 @@ struct findings {
   closure* ready = nullptr;
   frame* large = nullptr;
   const frame* ready_above = nullptr;
+  bool next = false;  ///< the owner, who executes the frame, is about to come to the ready one
   bool cooldown = false;
 };
 
@@ -63,8 +64,9 @@ inline findings find_ready(strand& s, pending_rights& pending, frame* from, thie
       for (unsigned i = 0; i < c.what->objects; ++i) pending.add(c.objects()[i], c.what->modes[i]);
     };
     closure* c = f->current.load(memory_order_acquire);
-    bool whole = true;     // only rights on whole objects so far
-    bool renames = false;  // a task waits that need not in a graph
+    bool whole = true;         // only rights on whole objects so far
+    bool renames = false;      // a task waits that need not in a graph
+    bool next = c != nullptr;  // the owner executes the frame, and nothing has been passed by
     if (c != nullptr) {
       // The owner is at c: running it, or waiting for the thief that does, or just past it. Its children have
       // their rights from it, so it stands in the way of later closures of this frame only.
@@ -72,6 +74,7 @@ inline findings find_ready(strand& s, pending_rights& pending, frame* from, thie
       if (state == closure_state::failed) continue;
       if (state != closure_state::done) {
         whole = c->what->plain;
+        next = false;
         wait_for(*c);
       }
       c = c->next.load(memory_order_acquire);
@@ -95,9 +98,10 @@ inline findings find_ready(strand& s, pending_rights& pending, frame* from, thie
       for (unsigned i = 0; ready && i < c->what->objects; ++i)
         ready = !pending.conflicts(c->objects()[i], c->what->modes[i]);
       if (ready)
-        in_this_frame = found.ready = c;
+        in_this_frame = found.ready = c, found.next = next;
       else
         wait_for(*c);
+      next = false;
       renames = renames || (!ready && c->what->kinds != nullptr);
     }
     if (in_this_frame != nullptr)

@@ -140,6 +140,11 @@ inline findings worker::look_into(strand& s) noexcept {
     // One task shows whether a frame that had a cooldown is worth a graph now.
     const bool probes = found.large != nullptr && found.ready_above == found.large->parent &&
                         s.cooldown.is_for(*found.large->parent);
+    if (probes && found.next) {  // as in a chain: the owner would only wait for it
+      found.ready = nullptr;
+      s.cooldown.begin(*found.large->parent);
+      look_again_at(until = s.cooldown.last());
+    }
     if (cools || probes) found.large = nullptr;
     if (cools || found.cooldown) look_again_at(until = s.cooldown.last());
     if (found.large == nullptr) break;
@@ -169,6 +174,7 @@ inline strand* worker::take_from(strand& s) noexcept {
   count(counter::steals);
   thief->victim = &s;
   thief->victim_below = found.ready_above;
+  thief->victim_cooldown = s.cooldown.last();
   const int own = c->what->options(*c).priority;
   thief->priority = own != 0 ? own : s.priority;
   thief->root.current.store(c, base::memory_order_relaxed);           // published by the lock in adopt
@@ -201,8 +207,11 @@ inline void worker::note_theft(strand& ended) noexcept {
   const frame& below = *ended.victim_below;  // only compared
   const bool first = std::exchange(tiny_in_, &below) != &below;
   if (took > tiny_theft) {
-    // The first one after a pause may be long because of the pause.
-    if (!first && tiny_thefts_ == 0 && victim.cooldown.is_for(below)) victim.cooldown.end();
+    // The first one after a pause may be long because of the pause. Another cooldown may have begun
+    // meanwhile, after a search in vain.
+    if (!first && tiny_thefts_ == 0 && victim.cooldown.is_for(below) &&
+        victim.cooldown.last() == ended.victim_cooldown)
+      victim.cooldown.end();
     tiny_thefts_ = 0;
     return;
   }
