@@ -172,11 +172,4 @@ TEST_CASE("a second worker does not pull frames of tiny tasks apart") {
                          weft::read(weft::borrow(field[i - side])), weft::read(weft::borrow(field[i - 1])),
                          weft::update(weft::borrow(field[i])));
         }));
-  check("frames of some tasks", best_of_rounds([&] {
-          for (int i = 0; i < side * side; i += 10)
-            weft::fork([&field, i] {
-              for (int k = 0; k < 9; ++k)
-                weft::fork([](long& x) { ++x; }, weft::update(weft::borrow(field[i])));
-            });
-        }));
 }
