@@ -129,14 +129,14 @@ TEST_CASE("a second worker does not pull frames of tiny tasks apart") {
   // Counts, not times. A busy machine may keep the thief from saying what it has found, hence the best of
   // some rounds.
   if (weft_test::sanitized) return;  // nothing is tiny there
-  static constexpr int side = 400, times = 10, all = times * side * side;
+  static constexpr int side = 400, times = 20, all = times * side * side;
   struct result {
     std::uint64_t deferred, steals, barriers;
   };
   const auto best_of_rounds = [](auto&& fork_all) {
     result best{UINT64_MAX, UINT64_MAX, UINT64_MAX};
     weft::runtime rt({.workers = 2});
-    for (int round = 0; round < 40 && best.deferred > all / 8; ++round) {
+    for (int round = 0; round < 300 && best.deferred > all / 8; ++round) {
       const weft::counters before = rt.counters();
       rt.run([&] {
         for (int i = 0; i < times; ++i) {
@@ -154,7 +154,7 @@ TEST_CASE("a second worker does not pull frames of tiny tasks apart") {
   std::vector<long> field(side * side, 1);
   const auto check = [](const char* shape, const result& r) {
     CAPTURE(shape, r.deferred, r.steals, r.barriers);
-    CHECK(r.deferred < all / 4);
+    CHECK(r.deferred < all / 2);  // all of them, where they are pulled apart
     CHECK(r.steals < all / 64);
     CHECK(r.barriers < times * side);
   };
