@@ -16,8 +16,13 @@ namespace weft::inline WEFT_ABI::this_task {
 /// room first, or the end of the scope in another task's hands stop the program with a sentence that names
 /// the task, the lock and the place of this scope. Outside tasks it has no effect.
 /// In all builds: no fork runs tasks that the body has forked before, unless runtime_options::cap are
-/// pending. *Cost*: a few instructions. *Thread safety*: each task its own. *Example*: `const std::lock_guard
-/// hold(table); const weft::this_task::no_suspend mark("table");`
+/// pending.
+///
+/// *Cost*: a few instructions.
+///
+/// *Thread safety*: each task its own.
+///
+/// *Example*: `const std::lock_guard hold(table); const weft::this_task::no_suspend mark("table");`
 class [[maybe_unused]] no_suspend {
  public:
 #if WEFT_CHECKED
@@ -47,6 +52,7 @@ class [[maybe_unused]] no_suspend {
     --s.no_suspends;
   }
 #else
+  /// The name is only used in checked builds.
   [[nodiscard]] explicit no_suspend(const char*) noexcept {
     sched::strand& s = sched::current();
     if (is_outside(s)) return;
