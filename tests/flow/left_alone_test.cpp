@@ -7,6 +7,7 @@
 #include <weft/weft.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -123,6 +124,46 @@ TEST_CASE("an exception of a task that runs early stays at its place") {
   });
   CHECK(caught == "thrown");
   CHECK(seen == names{"before", "the body goes on", "after"});
+}
+
+TEST_CASE("a theft ends only the cooldown that it came behind") {
+  using namespace std::chrono_literals;
+  using clock = weft::sched::deadline::clock;
+  for (const bool another_begins : {false, true}) {
+    weft::runtime rt({.workers = 2});
+    std::atomic<int> begun{0}, may_end{0};
+    rt.run([&] {
+      weft::sched::strand& s = weft::sched::current();
+      const weft::sched::frame& below = s.root;
+      s.surplus = 0;  // thieves are hungry
+      s.cooldown.begin(below, clock::now() - 1s);
+      // Fewer than make a graph, and enough for a crowd, all longer than short thefts. All but the second
+      // theft end by themselves.
+      for (unsigned i = 0; i < weft::sched::granularity::large_frame - 1; ++i)
+        weft::fork([&] {
+          const int mine = ++begun;
+          const auto start = clock::now();
+          while (mine == 2 && may_end == 0) std::this_thread::yield();
+          while (clock::now() - start < 10us) {
+          }
+        });
+      while (begun < 2) std::this_thread::yield();
+      CHECK(s.cooldown.any());  // the first theft may have been long because it was the first
+      if (another_begins) s.cooldown.begin(below, clock::now() + std::chrono::hours(1));
+      may_end = 1;
+      if (!another_begins) {
+        while (s.cooldown.any()) std::this_thread::yield();
+      } else {
+        // A theft is noted before its task counts as ended.
+        const weft::sched::closure& second = *s.top->first.load()->next.load();
+        while (second.state.load() != weft::sched::closure_state::done) std::this_thread::yield();
+        CHECK(s.cooldown.covers(below));
+        CHECK(begun == 2);
+        s.cooldown.reset();
+      }
+    });
+    CHECK(begun == static_cast<int>(weft::sched::granularity::large_frame) - 1);
+  }
 }
 
 TEST_CASE("a second worker does not pull frames of tiny tasks apart") {
