@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// The simulated platform: threads are contexts on one kernel thread, and a seed chooses, at every atomic
-// operation, lock, wait and look at the clock, which of them goes on. Time is a count of such points.
+// The simulated platform: threads are contexts on one kernel thread, and at every atomic operation, lock, wait
+// and look at the clock, the simulated machine chooses which of them goes on: the one in simulate.cpp by a
+// seed, to find wrong protocols; the one in cost_model.cpp by what each operation costs, to find slow ones.
 #pragma once
 
 #include <weft/base/config.hpp>
@@ -14,10 +15,17 @@
 
 namespace simulation {
 
-/// A marked point: maybe another thread goes on. Does nothing outside simulate().
-void point() noexcept;
-/// The calling thread cannot go on before another one has: another one does.
-void give_way() noexcept;
+/// What a marked point does.
+enum class action : std::uint8_t { load, store, exchange, fence, clock };
+
+/// A marked point: maybe another thread goes on. Does nothing outside a simulated machine. `place`: what is
+/// read or written, if anything.
+void point(action what, const void* place) noexcept;
+/// The calling thread cannot go on before another one has: another one does. `long_time`: it gives its
+/// processor away.
+void give_way(bool long_time) noexcept;
+/// Each other thread passes a fence.
+void fence_all() noexcept;
 
 /// The ends of simulated threads, locks and futexes, see platform.cpp.
 std::uint64_t now() noexcept;  // nanoseconds
@@ -50,20 +58,20 @@ class atomic {
   atomic& operator=(const atomic&) = delete;
 
   T load(std::memory_order = memory_order_seq_cst) const noexcept {
-    simulation::point();
+    simulation::point(simulation::action::load, this);
     return value_;
   }
   void store(T v, std::memory_order = memory_order_seq_cst) noexcept {
-    simulation::point();
+    simulation::point(simulation::action::store, this);
     value_ = v;
   }
   T exchange(T v, std::memory_order = memory_order_seq_cst) noexcept {
-    simulation::point();
+    simulation::point(simulation::action::exchange, this);
     return std::exchange(value_, v);
   }
   bool compare_exchange_strong(T& expected, T v, std::memory_order = memory_order_seq_cst,
                                std::memory_order = memory_order_seq_cst) noexcept {
-    simulation::point();
+    simulation::point(simulation::action::exchange, this);
     if (value_ == expected) {
       value_ = v;
       return true;
@@ -91,19 +99,20 @@ class atomic {
  private:
   template <class F>
   T change(F f) noexcept {
-    simulation::point();
+    simulation::point(simulation::action::exchange, this);
     return std::exchange(value_, f(value_));
   }
   T value_{};
 };
 
-inline void fence() noexcept { simulation::point(); }
-inline void pause() noexcept { simulation::give_way(); }
-inline void yield() noexcept { simulation::give_way(); }
+inline void fence() noexcept { simulation::point(simulation::action::fence, nullptr); }
+inline void process_fence() noexcept { simulation::fence_all(); }
+inline void pause() noexcept { simulation::give_way(false); }
+inline void yield() noexcept { simulation::give_way(true); }
 
 struct clock : std::chrono::steady_clock {
   static time_point now() noexcept {
-    simulation::point();
+    simulation::point(simulation::action::clock, nullptr);
     return time_point(std::chrono::nanoseconds(simulation::now()));
   }
 };
@@ -117,7 +126,7 @@ inline void futex_wait_until(atomic<std::uint32_t>& word, std::uint32_t seen,
   if (word.load() == seen && !simulation::spurious()) simulation::wait_until(&word, nanoseconds);
 }
 inline void futex_wake(atomic<std::uint32_t>& word, int count) noexcept {
-  simulation::point();
+  simulation::point(simulation::action::exchange, &word);
   simulation::wake(&word, count);
 }
 
@@ -127,18 +136,18 @@ class mutex {
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;
   void lock() noexcept {
-    simulation::point();
+    simulation::point(simulation::action::exchange, this);
     while (held_) simulation::wait(this);
     held_ = true;
   }
   bool try_lock() noexcept {
-    simulation::point();
+    simulation::point(simulation::action::exchange, this);
     return !std::exchange(held_, true);
   }
   void unlock() noexcept {
     held_ = false;
     simulation::wake(this, 1);
-    simulation::point();
+    simulation::point(simulation::action::exchange, this);
   }
 
  private:

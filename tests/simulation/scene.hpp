@@ -18,7 +18,7 @@ namespace simulation {
 
 /// Many marked points, for a task that takes its time.
 inline void dawdle(unsigned points) {
-  for (unsigned i = 0; i < points; ++i) simulation::point();
+  for (unsigned i = 0; i < points; ++i) simulation::point(simulation::action::load, nullptr);
 }
 
 /// Order matters, and every step shows.

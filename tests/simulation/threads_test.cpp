@@ -23,7 +23,7 @@ constexpr std::uint64_t soon = 3'000'000;
 
 /// Keeps the worker busy until the flag is set.
 void stay_until(const atomic<bool>& flag) {
-  while (!flag.load()) simulation::give_way();
+  while (!flag.load()) simulation::give_way(true);
 }
 
 /// Takes its time, and notes in `most` how many do so at once.
@@ -93,7 +93,7 @@ TEST_CASE("scene: calls that block do so at the same time, and their bodies go o
             weft::spawn([&, i] {
               weft::this_task::blocking([&] {
                 begun.fetch_add(1);
-                while (begun.load() < calls) simulation::give_way();
+                while (begun.load() < calls) simulation::give_way(true);
               });
               const int again = weft::this_task::blocking([i] { return i; });
               const std::lock_guard hold(door);

@@ -25,7 +25,7 @@ WEFT_ALWAYS_INLINE void open_frame(strand& s, void* place) noexcept {
   frame* f = ::new (place) frame(s.top, s.closures.mark().end, s.live);
   s.top->child.store(f, base::memory_order_release);  // publishes the frame to thieves, who read with acquire
   s.top = f;
-  s.limit = no_inlining;
+  s.stop_inlining();
 }
 
 /// The same.
@@ -98,7 +98,7 @@ WEFT_ALWAYS_INLINE fork_action classify_fork(strand& s) noexcept {
     const bool rare = s.top->failing || s.surplus > left_alone_surplus;
     return rare ? classify_rare_fork(s) : fork_action::defer;
   }
-  if (s.surplus < s.wanted_surplus || context::stack_pointer() <= s.inline_limit) return fork_action::defer;
+  if (context::stack_pointer() <= s.inline_limit || s.offers_task()) return fork_action::defer;
   s.restore_limit();
   return fork_action::run_inline;
 }

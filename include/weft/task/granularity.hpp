@@ -60,6 +60,10 @@ inline constexpr std::chrono::nanoseconds tiny_theft = 4 * tiny_task;
 inline constexpr unsigned most_tiny_thefts = 4;
 inline constexpr unsigned crowded_frame = (large_frame + 1) / 2;
 
+inline constexpr std::chrono::nanoseconds exposed(WEFT_EXPOSED_NS);
+inline constexpr int exposed_burst = WEFT_BURST;
+inline constexpr std::chrono::microseconds first_probe(50);
+
 /// An owner wakes a sleeping worker at most once in this time (a system call of some microseconds), up to 2^8
 /// times more rarely while wakes are in vain; and asks more rarely whether to, where tasks take less than
 /// `fast_task`.

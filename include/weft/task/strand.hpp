@@ -8,6 +8,7 @@
 #include <weft/memory/deferred_release.hpp>
 #include <weft/task/delegated_rights.hpp>
 #include <weft/task/frame.hpp>
+#include <weft/task/exposure.hpp>
 #include <weft/task/held_lock.hpp>
 #include <weft/task/races.hpp>
 #include <weft/task/steal_cooldown.hpp>
@@ -98,11 +99,13 @@ struct alignas(64) strand {
   constexpr explicit strand(std::uint8_t bits) noexcept : attention(bits), outside(true) {}
 
   std::uintptr_t limit = no_inlining;  ///< lowest stack address at which fork may still run the task at once
+  std::uintptr_t window = 0;           ///< and for how many addresses from there on
   base::atomic<std::uint8_t> attention;
   bool started = false;              ///< its own closure has begun
   const bool outside = false;        ///< of every task: nothing else of it means anything
   std::uint32_t surplus = 0;         ///< stealable closures left for thieves, as far as the owner knows
   std::uint32_t wanted_surplus = 0;  ///< 0: there is no other worker
+  exposure exposed;                  ///< which forks make surplus
   std::uintptr_t inline_limit = no_inlining;  ///< `limit` while inlining is allowed, on this context's stack
   std::uintptr_t stack_limit =
       0;  ///< below this address of its context's stack bodies are not nested any more
@@ -142,6 +145,8 @@ struct alignas(64) strand {
   alignas(64) base::spin_lock mutex;
   base::atomic<strand_status> status{strand_status::idle};
   wait_reason awaits;                     ///< while it waits
+  std::uint32_t worth_below = exposure::any;
+  deadline probe;
   std::uint32_t waits = 0;                ///< how often it has waited
   base::atomic<std::uint32_t> entry{0};   ///< number of the thief's visit
   base::atomic<std::uint32_t> answer{0};  ///< number of the visit the owner knows of
@@ -185,16 +190,27 @@ struct alignas(64) strand {
   WEFT_ALWAYS_INLINE bool may_inline() const noexcept {
     // Relaxed: whoever sets a bit needs only that it is seen soon; off the fast path it is read with acquire.
     return likely(attention.load(base::memory_order_relaxed) == 0) &&
-           likely(context::stack_pointer() > limit);
+           likely(context::stack_pointer() - limit < window);
   }
   /// Whether thieves have left it alone since they were last hungry.
   bool is_left_alone() const noexcept { return surplus >= left_alone_surplus / 2; }
   /// Whether the running body has deferred closures that have not all ended.
   bool pending() const noexcept { return top != floor; }
   bool pending_at_root() const noexcept { return top != &root; }
+  bool exposes() const noexcept { return wanted_surplus != 0 && !is_left_alone(); }
+  void stop_inlining() noexcept { limit = no_inlining, window = 0; }
+  /// Whether a fork of the running body makes a closure for thieves. *Requires*: nothing is pending.
+  bool offers_task() noexcept {
+    if (!exposes()) return false;
+    const std::uintptr_t here = context::stack_pointer();
+    return here >= exposed.above() && exposed.exposes(here);
+  }
   /// Sets `limit` for a body that has nothing pending.
   void restore_limit() noexcept {
-    limit = surplus >= wanted_surplus && !left.any() ? inline_limit : no_inlining;
+    if (left.any() || inline_limit == no_inlining) return stop_inlining();
+    limit = inline_limit;
+    const std::uintptr_t above = exposes() ? exposed.above() : UINTPTR_MAX;
+    window = above > limit ? above - limit : 0;
   }
   object_mark mark() const noexcept { return {objects.mark(), cleanups}; }
   /// Releases what the running body has left, as far as possible. *Requires*: it has no children.

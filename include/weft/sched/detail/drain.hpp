@@ -66,7 +66,11 @@ WEFT_COLD WEFT_FUNCTION bool attend(strand& s) noexcept {
   // Who is hungry when a cooldown begins hears of it.
   if ((bits & (hungry | left_alone)) != 0) s.surplus = (bits & left_alone) != 0 ? left_alone_untried : 0;
   if ((bits & inlining_changed) != 0) set_inline_limit(s);
-  if (stopped || s.surplus < s.wanted_surplus || s.inline_limit == no_inlining) s.limit = no_inlining;
+  if ((bits & hungry) != 0) s.exposed.relax();
+  if (stopped || s.pending() || s.inline_limit == no_inlining)
+    s.stop_inlining();
+  else
+    s.restore_limit();
   return stopped;
 }
 
@@ -121,9 +125,10 @@ WEFT_ALWAYS_INLINE void enter(strand& s, frame& f, closure& c) noexcept {
   s.floor = &f;
   s.left.begin_body();
   if (s.wanted_surplus == 0) {
-    s.limit = s.inline_limit;
+    s.restore_limit();
   } else {
     if (c.counted && s.surplus != 0) --s.surplus;
+    s.exposed.begin_task(context::stack_pointer(), c.depth);
     s.restore_limit();
     if (!s.is_left_alone() && sleepers_near(s)) [[unlikely]]
       offer_next(s, c);
@@ -282,8 +287,10 @@ WEFT_FUNCTION void drain_children(strand& s) {
   const deferred_release::body left = s.left.put_aside();
   recorded_call* const recorded = std::exchange(s.recorded, nullptr);
   s.inline_name = nullptr;
+  const std::uintptr_t origin = s.exposed.origin();
   ++s.drains;
   drain(s, floor, false);
+  s.exposed.set_origin(origin);
   s.recorded = recorded;
   s.inline_name = name;
   s.floor = floor;

@@ -32,7 +32,10 @@ WEFT_NOINLINE WEFT_FUNCTION void defer(strand& s, closure& c) noexcept {
     s.recorded->note(c);
   // A body counts more than is wanted, or the claim of its first child would bring deferral back; far beyond
   // that the search for readiness is wasted.
-  if (s.surplus < 4 * s.wanted_surplus && !c.local && seems_ready(f, c)) {
+  const std::uintptr_t here = context::stack_pointer();
+  c.depth = s.exposed.stored_depth(here);
+  c.small = s.exposed.small(c.depth);
+  if (s.surplus < 4 * s.wanted_surplus && !c.local && !c.small && seems_ready(f, c)) {
     c.counted = true;
     ++s.surplus;
   }
@@ -142,7 +145,7 @@ WEFT_COLD WEFT_FUNCTION fork_action classify_rare_fork(strand& s) noexcept {
     if (s.recorder != nullptr) return fork_action::record;
     if (s.live >= s.cap) make_room(s);
     if (failing(s)) return classify_rare_fork(s);
-    if (s.pending() || s.surplus < s.wanted_surplus || context::stack_pointer() <= s.inline_limit)
+    if (s.pending() || context::stack_pointer() <= s.inline_limit || s.offers_task())
       return s.row != nullptr ? fork_action::defer_traced : fork_action::defer;
     s.restore_limit();
     if (s.row == nullptr) return fork_action::run_inline;

@@ -166,7 +166,18 @@ inline strand* worker::take_from(strand& s) noexcept {
   if (thief == nullptr) return nullptr;
   const findings found = look_into(s);
   if (found.large != nullptr) return take_from_graphs(s, true);
-  closure* const c = found.ready;
+  closure* c = found.ready;
+  if (c == nullptr && found.small != nullptr) {
+    const auto now = base::clock::now();
+    if (!s.probe.any()) {
+      s.probe.set(now + granularity::first_probe);
+    } else if (now >= s.probe.get()) {
+      s.probe.set(now + 8 * granularity::first_probe);
+      c = found.small;
+    } else {
+      look_again_at(s.probe.get());
+    }
+  }
   if (c == nullptr || !engine::take_place(s)) return nullptr;
   spare_ = nullptr;
   // Relaxed: the owner sees it behind the entry protocol, other thieves under the lock.
@@ -181,6 +192,7 @@ inline strand* worker::take_from(strand& s) noexcept {
   engine::join_run(*thief, *s.run.load(base::memory_order_relaxed));  // constant while the strand is in use
   thief->batch_start = base::clock::now();
   begin(*thief);
+  thief->worth_below = s.exposed.worth_below(c->depth);
   adopt(*thief);
   return thief;
 }

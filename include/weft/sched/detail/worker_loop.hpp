@@ -104,6 +104,7 @@ inline void worker::execute(strand& s) {
   }
   s.stack_limit = active_->inline_limit;
   set_inline_limit(s);
+  if (!s.started) s.exposed.begin(context::stack_pointer(), s.worth_below);
   bool ended = true;
   if (!s.started) {
     s.started = true;
@@ -133,10 +134,12 @@ inline void worker::begin(strand& s) noexcept {
   s.had_children = false;
   ++s.drains;  // whatever somebody remembers of its frames is over
   s.surplus = 0;
+  s.worth_below = exposure::any;
+  s.probe.clear();
   s.cooldown.reset();
   s.earliest_first.store(false, base::memory_order_relaxed);  // no thief can be inside, here and below
   s.taken.store(0, base::memory_order_relaxed);               // no thief can be inside
-  s.limit = no_inlining;
+  s.stop_inlining();
   s.floor = s.top = &s.root;
   s.root.objects = s.mark();
   s.started = false;
