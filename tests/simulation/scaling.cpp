@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
           const double t = simulation::time_here();
           if (what == "join") result = join_fib(size);
           if (what == "flow") { weft::shared<long> r; weft::fork(flow_fib, long(size), r); weft::sync(); result = r.get(); }
-          if (what == "t1") { t1_depth = size; result = forked<false>(node{19, 0}); }
+          if (what == "t1") { t1_depth = size; result = forked<false>(node{23, 0}); }
           if (what == "t3") { roots = size; result = tree3(); }
           if (what == "wave") wavefront(size, body);
           if (what == "ind") independent(size, body);

@@ -204,7 +204,7 @@ inline void worker::note_theft(strand& ended) noexcept {
   using namespace granularity;
   const auto now = base::clock::now();
   const auto took = now - ended.batch_start;
-  if (took > short_theft) {
+  if (took > worthwhile_theft) {
     steal_backoff_ = 0;
   } else {
     no_steal_before_ = now + first_pause * (1u << steal_backoff_);
