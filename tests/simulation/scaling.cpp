@@ -29,7 +29,7 @@ struct node { std::uint64_t state; int height; };
 std::uint64_t mix(std::uint64_t x) { x ^= x >> 33; x *= 0xff51afd7ed558ccdull; x ^= x >> 33; x *= 0xc4ceb9fe1a85ec53ull; x ^= x >> 33; return x; }
 node child_of(const node& p, unsigned i) { work(130); return {mix(p.state + 0x9E3779B97F4A7C15ull * (i + 1)), p.height + 1}; }
 double uniform(const node& n) { return double(n.state >> 11) * 0x1p-53; }
-int t1_depth = 8; double q = 0.1235; int roots = 500;
+std::uint64_t seed_t1 = std::getenv("ROOT") ? std::atoi(std::getenv("ROOT")) : 1; int t1_depth = 8; double q = 0.1235; int roots = 500;
 template <bool t3> int children(const node& n) {
   if constexpr (t3) { return uniform(n) < q ? 8 : 0; }
   else { const double b = n.height < t1_depth ? 4.0 : 0.0; if (b == 0) return 0; const double p = 1 / (1 + b); int d = int(std::floor(std::log(1 - uniform(n)) / std::log(1 - p))); return d < 100 ? d : 100; }
@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
           const double t = simulation::time_here();
           if (what == "join") result = join_fib(size);
           if (what == "flow") { weft::shared<long> r; weft::fork(flow_fib, long(size), r); weft::sync(); result = r.get(); }
-          if (what == "t1") { t1_depth = size; result = forked<false>(node{23, 0}); }
+          if (what == "t1") { t1_depth = size; result = forked<false>(node{mix(seed_t1), 0}); }
           if (what == "t3") { roots = size; result = tree3(); }
           if (what == "wave") wavefront(size, body);
           if (what == "ind") independent(size, body);

@@ -51,8 +51,8 @@ inline constexpr std::uint32_t largest_batch = 64;
 /// A thief whose stolen task took less than the first pauses before the next theft, for the second at first,
 /// doubled each time up to 64 times. A theft costs both workers about as much as the task then.
 inline constexpr std::chrono::nanoseconds short_theft(1'000), first_pause(2'000);
-inline constexpr unsigned pause_doublings = 6;
-inline constexpr std::chrono::nanoseconds worthwhile_theft(5'000);
+inline constexpr unsigned pause_doublings = 5;
+inline constexpr std::chrono::nanoseconds worthwhile_theft(3'000);
 /// After so many thefts in a row that took less than this from one crowded frame, or one right after a
 /// cooldown of it, thieves leave the frame alone for another one. In a frame of few closures, later ones may
 /// be far longer, as where a body calls itself. Measured: a theft of one empty task takes 300 to 500 ns, of
