@@ -115,11 +115,10 @@
 #ifndef WEFT_COOLDOWN_US
 #define WEFT_COOLDOWN_US 50
 #endif
-#ifndef WEFT_EXPOSED_NS
-#define WEFT_EXPOSED_NS 10000
-#endif
-#ifndef WEFT_BURST
-#define WEFT_BURST 8
+/// How often a strand leaves a task to thieves at most, on average (task/exposure.hpp); small values are for
+/// tests.
+#ifndef WEFT_EXPOSURE_NS
+#define WEFT_EXPOSURE_NS 10000
 #endif
 /// How often a thief looks for the owner's answer before it pays for a barrier; small values are for tests.
 #ifndef WEFT_ANSWER_LOOKS

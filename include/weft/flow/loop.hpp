@@ -139,12 +139,14 @@ struct loop {
   WEFT_ALWAYS_INLINE static bool asked(sched::strand& s) {
     [[maybe_unused]] const sched::races::unseen library;
     if (sched::look(s)) throw cancelled();
-    return Divides && (WEFT_RACES || (s.surplus == 0 && s.wanted_surplus != 0));
+    return Divides && (WEFT_RACES || (s.surplus == 0 && s.wanted_surplus != 0 && 
+                                    (s.recorder != nullptr || s.exposes_task())));
   }
   template <class... Held>
   WEFT_NOINLINE void divide(sched::strand& s, I i, distance left, Held&... held) {
     const I middle = static_cast<I>(i + static_cast<I>(left / 2));
     sched::count_division(s);
+    s.exposed.owe();
     fork(options, i, middle, f, held...);
     fork(options, middle, last, std::move(f), held...);
   }

@@ -27,12 +27,14 @@ class granularity_estimator {
   enum class length : std::uint8_t { tiny, medium, worthwhile };
 
   /// Learns from a batch of `count` tasks that was executed from `start` to `end`.
-  length learn(clock::time_point start, clock::time_point end, std::uint32_t count, bool by_owner) noexcept {
+  length learn(clock::time_point start, clock::time_point end, std::uint32_t count, bool by_owner,
+               std::size_t takers) noexcept {
     using namespace granularity;
     const auto took = std::max(end - start - (by_owner ? 0 : count) * transfer, clock::duration());
-    if (took < short_batch && batch_ < largest_batch)
+    const auto queues = static_cast<int>(std::max<std::size_t>(takers / 4, 1));
+    if (took < queues * short_batch && batch_ < largest_batch)
       batch_ *= 2;
-    else if (took > long_batch && batch_ > 1)
+    else if (took > queues * long_batch && batch_ > 1)
       batch_ /= 2;
     if (loses(start, end, count, by_owner)) {
       tiny_in_a_row_ = std::max(tiny_in_a_row_, 2 * granularity::large_frame);
@@ -44,7 +46,7 @@ class granularity_estimator {
       if (by_owner) tiny_in_a_row_ += count;
       return length::tiny;
     }
-    if (took <= granularity::worthwhile * tiny_task * count || took <= short_theft) return length::medium;
+    if (took <= granularity::worthwhile * tiny_task * count || took <= short_stay) return length::medium;
     tiny_until_.clear();
     tiny_in_a_row_ = 0;
     return length::worthwhile;

@@ -86,8 +86,10 @@ class graph {
     while (!writing_back_ && ready_.size() < wanted && budget-- != 0 && visit_next()) {
     }
   }
-  /// The same, as far as it makes sense for workers who take batches.
-  void look_ahead() noexcept { look_ahead(2 * speed.batch(), 2 * granularity::large_frame); }
+  /// The same, as far as it makes sense for so many workers who take batches.
+  void look_ahead(std::size_t takers) noexcept {
+    look_ahead(2 * takers * speed.batch(), 2 * granularity::large_frame);
+  }
   /// Whether the values of renamed objects have to be written back now. Nothing is visited before that.
   bool must_write_back() noexcept { return writing_back_ = unended_ == 0 && order_.versions().any(); }
   /// Moves them; by the owner. *Requires*: the lock is free.
@@ -208,10 +210,11 @@ class graph {
     return found;
   }
   /// Learns from a batch, see granularity_estimator::learn.
-  void learn_batch(clock::time_point begin, clock::time_point end, std::uint32_t count, bool own) noexcept {
+  void learn_batch(clock::time_point begin, clock::time_point end, std::uint32_t count, bool own,
+                   std::size_t takers) noexcept {
     steal_cooldown& around = owner.load(base::memory_order_relaxed)->cooldown;
     using enum granularity_estimator::length;
-    const auto length = speed.learn(begin, end, count, own);
+    const auto length = speed.learn(begin, end, count, own, takers);
     if (length == tiny) {
       around.begin(*home->parent, end + granularity::first_cooldown);
       speed.leave_until(end + granularity::first_cooldown);

@@ -98,7 +98,7 @@ WEFT_ALWAYS_INLINE fork_action classify_fork(strand& s) noexcept {
     const bool rare = s.top->failing || s.surplus > left_alone_surplus;
     return rare ? classify_rare_fork(s) : fork_action::defer;
   }
-  if (context::stack_pointer() <= s.inline_limit || s.offers_task()) return fork_action::defer;
+  if (context::stack_pointer() <= s.inline_limit || s.exposes_task()) return fork_action::defer;
   s.restore_limit();
   return fork_action::run_inline;
 }

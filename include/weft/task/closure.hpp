@@ -89,8 +89,7 @@ struct closure {
   bool privatized = false;  ///< contributions are kept in the closure until they are folded
   bool may_wait_for_earlier =
       false;  ///< may wait for tasks before it with which it shares no object (graph_owner.hpp)
-  bool small = false;       ///< seems not worth a theft (exposure.hpp); constant once it is linked
-  std::uint16_t depth = 0;  ///< of the stack where it was forked; the same
+  std::uint16_t depth = 0;  ///< of the stack where it was forked (exposure.hpp); constant once it is linked
 
   explicit closure(const descriptor& d) noexcept : what(&d) {}
   closure(const closure&) = delete;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Which forks leave their tasks to thieves: those near the root of a recursion, and not too many in a time.
+// Which forks of a strand leave their tasks to thieves: those near the root of a recursion, at a limited rate.
 #pragma once
 
 #include <weft/base/platform.hpp>
@@ -8,63 +8,106 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
 namespace weft::inline WEFT_ABI::sched {
 
+/// A task that a fork leaves to thieves is *exposed*. A strand exposes tasks before anybody asks for them, at
+/// most one in granularity::exposure_interval on average, so that exposure costs little however short tasks
+/// are. Where a body calls itself, tasks are the larger the nearer to the root they were forked. So if a fork
+/// comes too early, deeper ones are not considered any more: the next ones are nearer to the root. If there
+/// are few for a long time, or thieves find nothing, deeper ones are considered again.
+///
+/// Depth is bytes of stack between the strand's first task and the fork, as if all tasks between had been run
+/// where they were forked. *Thread safety*: the owner's, but for what says otherwise. *Source*: limiting the
+/// rate of deferral is the idea of heartbeat scheduling (Acar, Charguéraud, Guatto, Rainey, Sieczkowski,
+/// PLDI'18), which promotes the oldest frame instead; the rate limiter is the generic cell rate algorithm.
 class exposure {
  public:
-  static constexpr std::uint32_t any = UINT32_MAX / 2;
+  using clock = base::clock;
 
-  void begin(std::uintptr_t address, std::uint32_t worth) noexcept {
+  /// A depth limit that every fork is within.
+  static constexpr std::uint32_t unlimited = UINT32_MAX / 2;
+
+  /// The first task of a strand begins where the stack is at `address`. `deepest`: the depth limit.
+  void begin(std::uintptr_t address, std::uint32_t deepest) noexcept {
     origin_ = address;
-    worth_ = worth;
-    next_ = base::clock::now() - granularity::exposed * granularity::exposed_burst;
+    set_deepest(deepest);
+    next_ = {};
+    trusted_.store(true, base::memory_order_relaxed);  // a hint
   }
-  /// A task that was forked at this depth begins where the stack is at this address.
+  /// A task that was forked at `depth` begins where the stack is at `address`.
   void begin_task(std::uintptr_t address, std::uint16_t depth) noexcept { origin_ = address + depth * unit; }
+  /// Where depth is zero. To be restored when the tasks begun since have ended.
   std::uintptr_t origin() const noexcept { return origin_; }
-  void set_origin(std::uintptr_t o) noexcept { origin_ = o; }
-  std::uint32_t depth_of(std::uintptr_t address) const noexcept {
-    return address < origin_ ? static_cast<std::uint32_t>((origin_ - address) / unit) : 0;
+  void restore_origin(std::uintptr_t o) noexcept { origin_ = o; }
+
+  /// The depth of a fork, to be kept in its closure.
+  std::uint16_t depth_at(std::uintptr_t address) const noexcept {
+    return static_cast<std::uint16_t>(std::min<std::uint32_t>(depth(address), UINT16_MAX));
   }
-  std::uint16_t stored_depth(std::uintptr_t address) const noexcept {
-    return static_cast<std::uint16_t>(std::min<std::uint32_t>(depth_of(address), UINT16_MAX));
+  /// Whether a task forked at this depth seems too small to be stolen. *Thread safety*: any; a hint, as all
+  /// that thieves learn from here.
+  bool is_small(std::uint16_t depth) const noexcept {
+    return depth > deepest() && trusted_.load(base::memory_order_relaxed);
   }
-  bool small(std::uint32_t depth) const noexcept { return depth > worth_; }
-  std::uint32_t worth_below(std::uint32_t depth) const noexcept {
-    return worth_ >= any ? any : worth_ > depth ? worth_ - depth : 0;
+  /// The depth limit for a strand that begins with a task forked at this depth. *Thread safety*: any.
+  std::uint32_t deepest_below(std::uint16_t depth) const noexcept {
+    const std::uint32_t d = deepest();
+    return d >= unlimited ? unlimited : d > depth ? d - depth : 0;
   }
-  /// Forks at this address or above are asked for.
-  std::uintptr_t above() const noexcept {
-    return worth_ >= any || origin_ < worth_ * unit ? 0 : origin_ - worth_ * unit;
+  /// Forks at this address of the stack or above are within the depth limit.
+  std::uintptr_t lowest_address() const noexcept {
+    const std::uint32_t d = deepest();
+    return d >= unlimited || origin_ < d * unit ? 0 : origin_ - d * unit;
   }
-  void relax() noexcept {
-    if (worth_ < any) worth_ += step;
-  }
-  /// Whether a fork, which is not small, is to leave its task to thieves.
-  WEFT_NOINLINE bool exposes(std::uintptr_t address) noexcept {
-    const std::uint32_t depth = depth_of(address);
-    const auto now = base::clock::now();
-    const auto credit = now - next_;
-    if (credit < std::chrono::nanoseconds(0)) {
-      worth_ = depth > 0 ? depth - 1 : 0;
+
+  /// Whether a fork at `address`, which is within the depth limit, exposes its task. `burst`: how many may be
+  /// exposed in a row after a pause.
+  WEFT_NOINLINE bool exposes(std::uintptr_t address, unsigned burst) noexcept {
+    if (std::exchange(owed_, false)) return true;
+    const auto now = clock::now();
+    const auto longest = burst * granularity::exposure_interval;
+    if (now < next_) {
+      const std::uint32_t here = depth(address);
+      set_deepest(here != 0 ? here - 1 : 0);
       return false;
     }
-    if (credit > granularity::exposed * granularity::exposed_burst) {
-      if (worth_ < any) worth_ += step;
-      next_ = now - granularity::exposed * granularity::exposed_burst;
+    if (now - next_ > longest) {
+      if (next_ != clock::time_point()) consider_deeper();
+      next_ = now - longest;
     }
-    next_ += granularity::exposed;
+    next_ += granularity::exposure_interval;
     return true;
   }
+  /// The next fork exposes its task, at any time and depth.
+  void owe() noexcept { owed_ = true; }
+  bool owes() const noexcept { return owed_; }
+  /// Forks some frames deeper are within the depth limit, too.
+  void consider_deeper() noexcept {
+    if (deepest() < unlimited) set_deepest(deepest() + some_frames);
+  }
+
+  /// A task that seemed too small was worth a theft: thieves no longer look at sizes in this strand.
+  /// *Thread safety*: any; a hint.
+  void distrust() noexcept { trusted_.store(false, base::memory_order_relaxed); }
 
  private:
-  static constexpr std::uintptr_t unit = 32;
-  static constexpr std::uint32_t step = 8;
+  static constexpr std::uintptr_t unit = 32;  // bytes
+  static constexpr std::uint32_t some_frames = 8;
+
+  // Relaxed: thieves only want to know about how deep it is.
+  std::uint32_t deepest() const noexcept { return deepest_.load(base::memory_order_relaxed); }
+  void set_deepest(std::uint32_t d) noexcept { deepest_.store(d, base::memory_order_relaxed); }
+  std::uint32_t depth(std::uintptr_t address) const noexcept {
+    return address < origin_ ? static_cast<std::uint32_t>((origin_ - address) / unit) : 0;
+  }
 
   std::uintptr_t origin_ = 0;
-  std::uint32_t worth_ = any;
-  base::clock::time_point next_{};
+  base::atomic<std::uint32_t> deepest_{unlimited};  // in units
+  base::atomic<bool> trusted_{true};
+  bool owed_ = false;
+  clock::time_point next_{};  // when the next one may be exposed
 };
 
 }  // namespace weft::inline WEFT_ABI::sched

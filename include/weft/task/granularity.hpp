@@ -48,11 +48,13 @@ inline constexpr unsigned fruitless_search = 16;
 inline constexpr std::chrono::nanoseconds short_batch(5'000), long_batch(20'000);
 inline constexpr std::uint32_t largest_batch = 64;
 
+/// Thieves do not come back to a graph for a batch that took no longer than this, whatever its tasks took.
+inline constexpr std::chrono::nanoseconds short_stay(1'000);
+
 /// A thief whose stolen task took less than the first pauses before the next theft, for the second at first,
-/// doubled each time up to 64 times. A theft costs both workers about as much as the task then.
-inline constexpr std::chrono::nanoseconds short_theft(1'000), first_pause(2'000);
+/// doubled each time up to 32 times. A theft costs both workers about as much as the task then.
+inline constexpr std::chrono::nanoseconds short_theft(3'000), first_pause(2'000);
 inline constexpr unsigned pause_doublings = 5;
-inline constexpr std::chrono::nanoseconds worthwhile_theft(3'000);
 /// After so many thefts in a row that took less than this from one crowded frame, or one right after a
 /// cooldown of it, thieves leave the frame alone for another one. In a frame of few closures, later ones may
 /// be far longer, as where a body calls itself. Measured: a theft of one empty task takes 300 to 500 ns, of
@@ -61,9 +63,12 @@ inline constexpr std::chrono::nanoseconds tiny_theft = 4 * tiny_task;
 inline constexpr unsigned most_tiny_thefts = 4;
 inline constexpr unsigned crowded_frame = (large_frame + 1) / 2;
 
-inline constexpr std::chrono::nanoseconds exposed(WEFT_EXPOSED_NS);
-inline constexpr int exposed_burst = WEFT_BURST;
-inline constexpr std::chrono::microseconds first_probe(50);
+/// A strand leaves tasks to thieves at most this often, on average (exposure.hpp). A theft costs both workers one
+/// to five microseconds; with a task that is left, in a recursion, some ten smaller ones are deferred, 20 ns each.
+inline constexpr std::chrono::nanoseconds exposure_interval(WEFT_EXPOSURE_NS);
+/// Where thieves find nothing but tasks that seem too small, one takes such a task after the first, and another
+/// one each time after the second.
+inline constexpr std::chrono::microseconds first_doubt(50), next_doubt(400);
 
 /// An owner wakes a sleeping worker at most once in this time (a system call of some microseconds), up to 2^8
 /// times more rarely while wakes are in vain; and asks more rarely whether to, where tasks take less than

@@ -98,14 +98,14 @@ struct alignas(64) strand {
   /// What threads find that are no workers (current.hpp).
   constexpr explicit strand(std::uint8_t bits) noexcept : attention(bits), outside(true) {}
 
-  std::uintptr_t limit = no_inlining;  ///< lowest stack address at which fork may still run the task at once
-  std::uintptr_t window = 0;           ///< and for how many addresses from there on
+  std::uintptr_t limit = no_inlining;  ///< stack address above which fork may still run the task at once,
+  std::uintptr_t window = 0;  ///< and how many addresses from there on: above, it asks `exposed`
   base::atomic<std::uint8_t> attention;
   bool started = false;              ///< its own closure has begun
   const bool outside = false;        ///< of every task: nothing else of it means anything
   std::uint32_t surplus = 0;         ///< stealable closures left for thieves, as far as the owner knows
   std::uint32_t wanted_surplus = 0;  ///< 0: there is no other worker
-  exposure exposed;                  ///< which forks make surplus
+  exposure exposed;                  ///< which forks leave their tasks to thieves
   std::uintptr_t inline_limit = no_inlining;  ///< `limit` while inlining is allowed, on this context's stack
   std::uintptr_t stack_limit =
       0;  ///< below this address of its context's stack bodies are not nested any more
@@ -145,8 +145,6 @@ struct alignas(64) strand {
   alignas(64) base::spin_lock mutex;
   base::atomic<strand_status> status{strand_status::idle};
   wait_reason awaits;                     ///< while it waits
-  std::uint32_t worth_below = exposure::any;
-  deadline probe;
   std::uint32_t waits = 0;                ///< how often it has waited
   base::atomic<std::uint32_t> entry{0};   ///< number of the thief's visit
   base::atomic<std::uint32_t> answer{0};  ///< number of the visit the owner knows of
@@ -158,6 +156,7 @@ struct alignas(64) strand {
   base::spin_lock graphs_mutex;
   base::atomic<divisible_body*> divisible{nullptr};  ///< of its bodies, the outermost first, changed under
   base::spin_lock divisible_mutex;                   ///< which thieves hold while they call steal functions
+  deadline doubt;                                    ///< when a thief takes a task that seems too small
   steal_cooldown cooldown;                           ///< frames that thieves leave to the owner
   graph* source_graph = nullptr;          ///< whose nodes it executes, if it took them from a graph:
   graph_node* node = nullptr;             ///< the one it executes,
@@ -166,6 +165,7 @@ struct alignas(64) strand {
   std::uint32_t batch_size = 0;           ///< all of a batch that was taken
   base::clock::time_point batch_start{};  ///< then
   int priority = 0;                       ///< what its tasks inherit
+  std::uint32_t deepest = exposure::unlimited;  ///< depth limit that its first task begins with
   strand* victim = nullptr;             ///< whose closure this strand executes; else null, and at_end is set,
   const frame* victim_below = nullptr;  ///< and the frame below the one it was in, if that was crowded
   base::clock::time_point victim_cooldown{};  ///< the end of the victim's last cooldown then
@@ -186,7 +186,7 @@ struct alignas(64) strand {
   unsigned waits_on = 0;                  ///< and the worker that executed it until then
   std::byte* last_memory = nullptr;       ///< lent by the engine where none was left for an exception
 
-  /// Whether a fork may run its task at once: nothing pending in the frame, enough surplus, stack left.
+  /// Whether a fork may run its task at once: nothing pending in the frame, stack left, no task to be exposed.
   WEFT_ALWAYS_INLINE bool may_inline() const noexcept {
     // Relaxed: whoever sets a bit needs only that it is seen soon; off the fast path it is read with acquire.
     return likely(attention.load(base::memory_order_relaxed) == 0) &&
@@ -197,20 +197,25 @@ struct alignas(64) strand {
   /// Whether the running body has deferred closures that have not all ended.
   bool pending() const noexcept { return top != floor; }
   bool pending_at_root() const noexcept { return top != &root; }
+  /// Whether forks leave tasks to thieves at all.
   bool exposes() const noexcept { return wanted_surplus != 0 && !is_left_alone(); }
-  void stop_inlining() noexcept { limit = no_inlining, window = 0; }
-  /// Whether a fork of the running body makes a closure for thieves. *Requires*: nothing is pending.
-  bool offers_task() noexcept {
+  /// Whether a fork of the running body leaves its task to thieves. *Requires*: nothing is pending.
+  bool exposes_task() noexcept {
     if (!exposes()) return false;
     const std::uintptr_t here = context::stack_pointer();
-    return here >= exposed.above() && exposed.exposes(here);
+    return (exposed.owes() || here >= exposed.lowest_address()) && exposed.exposes(here, wanted_surplus);
   }
-  /// Sets `limit` for a body that has nothing pending.
+  /// Sends every fork and sync off the fast path.
+  void stop_inlining() noexcept {
+    limit = no_inlining;
+    window = 0;
+  }
+  /// Sets `limit` and `window` for a body that has nothing pending.
   void restore_limit() noexcept {
     if (left.any() || inline_limit == no_inlining) return stop_inlining();
+    const std::uintptr_t end = exposes() ? exposed.lowest_address() : UINTPTR_MAX;
     limit = inline_limit;
-    const std::uintptr_t above = exposes() ? exposed.above() : UINTPTR_MAX;
-    window = above > limit ? above - limit : 0;
+    window = end > limit ? end - limit : 0;
   }
   object_mark mark() const noexcept { return {objects.mark(), cleanups}; }
   /// Releases what the running body has left, as far as possible. *Requires*: it has no children.

@@ -66,7 +66,7 @@ WEFT_COLD WEFT_FUNCTION bool attend(strand& s) noexcept {
   // Who is hungry when a cooldown begins hears of it.
   if ((bits & (hungry | left_alone)) != 0) s.surplus = (bits & left_alone) != 0 ? left_alone_untried : 0;
   if ((bits & inlining_changed) != 0) set_inline_limit(s);
-  if ((bits & hungry) != 0) s.exposed.relax();
+  if ((bits & hungry) != 0) s.exposed.consider_deeper();
   if (stopped || s.pending() || s.inline_limit == no_inlining)
     s.stop_inlining();
   else
@@ -290,7 +290,7 @@ WEFT_FUNCTION void drain_children(strand& s) {
   const std::uintptr_t origin = s.exposed.origin();
   ++s.drains;
   drain(s, floor, false);
-  s.exposed.set_origin(origin);
+  s.exposed.restore_origin(origin);
   s.recorded = recorded;
   s.inline_name = name;
   s.floor = floor;

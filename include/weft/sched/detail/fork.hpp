@@ -32,10 +32,8 @@ WEFT_NOINLINE WEFT_FUNCTION void defer(strand& s, closure& c) noexcept {
     s.recorded->note(c);
   // A body counts more than is wanted, or the claim of its first child would bring deferral back; far beyond
   // that the search for readiness is wasted.
-  const std::uintptr_t here = context::stack_pointer();
-  c.depth = s.exposed.stored_depth(here);
-  c.small = s.exposed.small(c.depth);
-  if (s.surplus < 4 * s.wanted_surplus && !c.local && !c.small && seems_ready(f, c)) {
+  c.depth = s.exposed.depth_at(context::stack_pointer());
+  if (s.surplus < 4 * s.wanted_surplus && !c.local && !s.exposed.is_small(c.depth) && seems_ready(f, c)) {
     c.counted = true;
     ++s.surplus;
   }
@@ -145,7 +143,7 @@ WEFT_COLD WEFT_FUNCTION fork_action classify_rare_fork(strand& s) noexcept {
     if (s.recorder != nullptr) return fork_action::record;
     if (s.live >= s.cap) make_room(s);
     if (failing(s)) return classify_rare_fork(s);
-    if (s.pending() || context::stack_pointer() <= s.inline_limit || s.offers_task())
+    if (s.pending() || context::stack_pointer() <= s.inline_limit || s.exposes_task())
       return s.row != nullptr ? fork_action::defer_traced : fork_action::defer;
     s.restore_limit();
     if (s.row == nullptr) return fork_action::run_inline;

@@ -51,7 +51,8 @@ inline void report(strand& s, frame& f, graph& g, graph::clock::time_point end,
   if (g.at != nullptr) g.at->next = std::exchange(g.done, g.at);
   g.at = nullptr;
   hand_in(g, g.mine, g.done, folds);
-  if (g.mine_count != 0) g.learn_batch(g.mine_start, end, std::exchange(g.mine_count, 0), true);
+  if (g.mine_count != 0) g.learn_batch(g.mine_start, end, std::exchange(g.mine_count, 0), true,
+                                        s.executor->home().takers());
 }
 
 /// What the owner does next, decided under the lock.
@@ -79,7 +80,7 @@ inline owner_step choose_step(strand& s, frame& f, graph& g, graph::clock::time_
   }
   graph_node* n = unprofitable ? g.take_for_owner() : nullptr;
   if (n == nullptr) {
-    g.look_ahead();
+    g.look_ahead(s.executor->home().takers());
     n = g.take_for_owner();
   }
   if (n == nullptr) {

@@ -127,7 +127,7 @@ inline std::uint32_t take_batch(graph& g, std::size_t takers, graph_node& first)
 inline strand* worker::take_from_graph(graph& g, strand& s) noexcept {
   strand* const thief = spare();
   if (thief == nullptr) return nullptr;
-  g.look_ahead();
+  g.look_ahead(home_->takers());
   graph_node* n = g.take(may_take_);
   // What this thief has use for may stand behind much that is ready.
   for (std::size_t ready = g.ready(); may_take_ != nullptr && n == nullptr; ready = g.ready()) {
@@ -193,8 +193,8 @@ inline strand* worker::end_graph_task(strand& s) noexcept {
                            base::memory_order_relaxed);  // its frame may end when the lock is released
       n = nullptr;
       if (folds == nullptr) {
-        g.look_ahead();
-        g.learn_batch(s.batch_start, end, s.batch_size, false);
+        g.look_ahead(home_->takers());
+        g.learn_batch(s.batch_start, end, s.batch_size, false, home_->takers());
         if (!g.entered && g.speed.all_tiny(g.nests.load(base::memory_order_relaxed)))
           s.victim->attention.fetch_or(left_alone, base::memory_order_relaxed);  // a hint
         if (!g.tiny() && may_take_ == nullptr) n = g.take();

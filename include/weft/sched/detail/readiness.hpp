@@ -37,7 +37,7 @@ struct findings {
   const frame* ready_above = nullptr;
   bool next = false;  ///< the owner, who executes the frame, is about to come to the ready one
   bool cooldown = false;
-  closure* small = nullptr;  ///< the first that is ready, but seems not worth a theft
+  closure* small = nullptr;  ///< the first one that is ready, but seems too small to be stolen
 };
 
 /// Finds a ready closure, from a frame on, oldest first (innermost first, where the strand says so), and a
@@ -86,9 +86,6 @@ inline findings find_ready(strand& s, pending_rights& pending, frame* from, thie
         c = c->next.load(memory_order_acquire);
       }
     }
-    // How many it has had: nothing behind the first ready one is looked at in a frame that cannot be crowded.
-    const frame* const above = f->child.load(memory_order_acquire);
-    const std::uint32_t all = (above != nullptr ? above->live_below : s.live) - f->live_below;
     unsigned seen = 0;
     const closure* in_this_frame = nullptr;
     for (; c != nullptr && seen < granularity::large_frame; c = c->next.load(memory_order_acquire), ++seen) {
@@ -101,16 +98,14 @@ inline findings find_ready(strand& s, pending_rights& pending, frame* from, thie
       bool ready = state == closure_state::created && !c->local && (wanted == nullptr || wanted(*c));
       for (unsigned i = 0; ready && i < c->what->objects; ++i)
         ready = !pending.conflicts(c->objects()[i], c->what->modes[i]);
-      if (ready && c->small && wanted == nullptr) {
+      if (ready && s.exposed.is_small(c->depth) && wanted == nullptr) {
         if (found.small == nullptr) found.small = c;
         ready = false;
       }
-      if (ready) {
+      if (ready)
         in_this_frame = found.ready = c, found.next = next;
-        if (all < granularity::crowded_frame) break;
-      } else {
+      else
         wait_for(*c);
-      }
       next = false;
       renames = renames || (!ready && c->what->kinds != nullptr);
     }

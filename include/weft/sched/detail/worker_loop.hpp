@@ -104,7 +104,7 @@ inline void worker::execute(strand& s) {
   }
   s.stack_limit = active_->inline_limit;
   set_inline_limit(s);
-  if (!s.started) s.exposed.begin(context::stack_pointer(), s.worth_below);
+  if (!s.started) s.exposed.begin(context::stack_pointer(), s.deepest);
   bool ended = true;
   if (!s.started) {
     s.started = true;
@@ -134,8 +134,8 @@ inline void worker::begin(strand& s) noexcept {
   s.had_children = false;
   ++s.drains;  // whatever somebody remembers of its frames is over
   s.surplus = 0;
-  s.worth_below = exposure::any;
-  s.probe.clear();
+  s.deepest = exposure::unlimited;
+  s.doubt.clear();
   s.cooldown.reset();
   s.earliest_first.store(false, base::memory_order_relaxed);  // no thief can be inside, here and below
   s.taken.store(0, base::memory_order_relaxed);               // no thief can be inside
