@@ -1191,7 +1191,7 @@ TEST_CASE("a graph that is given up frees versions that were never used") {
 void report(graph& g, std::chrono::nanoseconds one, bool by_owner) {
   constexpr std::uint32_t many = weft::sched::granularity::large_frame;
   const auto end = graph::clock::now() + std::chrono::hours(1);
-  g.learn_batch(end - one * many, end, many, by_owner);
+  g.learn_batch(end - one * many, end, many, by_owner, 2);
 }
 constexpr auto tiny = weft::sched::granularity::tiny_task / 2,
                fair = weft::sched::granularity::tiny_task * 3 / 2,
@@ -1373,8 +1373,8 @@ TEST_CASE("a graph in which all workers together do no more than its owner alone
     auto last = medium;
     clock::time_point now = clock::now();
     for (std::uint32_t i = 0; i < granularity::comparison_window && last == medium; ++i) {
-      last = speed.learn(now, now + body, 1, true);
-      if (others != 0) speed.learn(now, now + others * body, others, false);
+      last = speed.learn(now, now + body, 1, true, 2);
+      if (others != 0) speed.learn(now, now + others * body, others, false, 2);
       now += body + between;
     }
     return std::pair(last, speed.tiny_throughout());

@@ -355,19 +355,21 @@ TEST_CASE("a run with a large frame pending may be stopped") {
 }
 
 TEST_CASE("no task of a large frame is begun after its own strand has stopped the run, not even the first") {
+  // Where thieves come while the frame is small, and find that its tasks are tiny, it has no graph.
+  int with_graph = 0;
   for (int round = 0; round < 20; ++round) {
     weft::runtime rt({.workers = 2, .inlining = false});
-    bool first_ran = false, late = false;
+    bool first_ran = false;
     CHECK_THROWS_AS(rt.run([&] {
       weft::fork({.local = true}, [&] { first_ran = true; });
       for (int i = 0; i < 5'000; ++i) weft::fork([] { work_a_little(); });
-      late = !weft_test::wait_until([&] { return rt.counters().promotions != 0; });
+      with_graph += weft_test::wait_until([&] { return rt.counters().promotions != 0; }, std::chrono::milliseconds(500));
       weft::this_task::request_stop();
     }),
                     weft::cancelled);
-    CHECK_FALSE(late);
     CHECK_FALSE(first_ran);
   }
+  CHECK(with_graph > 0);
 }
 
 namespace {

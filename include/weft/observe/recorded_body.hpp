@@ -37,7 +37,7 @@ class recorded_root {
   explicit recorded_root(sched::strand& s) : recorder_(*s.recorder) {
     s.surplus = 0;
     s.wanted_surplus = 1;
-    s.stop_inlining();
+    s.limit = sched::no_inlining;
     recorder_.begin_run();
   }
   recorded_root(const recorded_root&) = delete;

@@ -25,7 +25,7 @@ WEFT_ALWAYS_INLINE void open_frame(strand& s, void* place) noexcept {
   frame* f = ::new (place) frame(s.top, s.closures.mark().end, s.live);
   s.top->child.store(f, base::memory_order_release);  // publishes the frame to thieves, who read with acquire
   s.top = f;
-  s.stop_inlining();
+  s.limit = no_inlining;
 }
 
 /// The same.

@@ -87,9 +87,10 @@ struct closure {
   bool local = false;       ///< thieves leave it alone
   bool counted = false;     ///< part of the strand's surplus
   bool privatized = false;  ///< contributions are kept in the closure until they are folded
+  std::uint16_t depth = 0;  ///< of the stack where it was forked (exposure.hpp); constant once it is linked
   bool may_wait_for_earlier =
       false;  ///< may wait for tasks before it with which it shares no object (graph_owner.hpp)
-  std::uint16_t depth = 0;  ///< of the stack where it was forked (exposure.hpp); constant once it is linked
+  bool unused = false;  ///< all these are set by one store
 
   explicit closure(const descriptor& d) noexcept : what(&d) {}
   closure(const closure&) = delete;

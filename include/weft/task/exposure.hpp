@@ -5,10 +5,8 @@
 #include <weft/base/platform.hpp>
 #include <weft/task/granularity.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <utility>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -44,7 +42,8 @@ class exposure {
 
   /// The depth of a fork, to be kept in its closure.
   std::uint16_t depth_at(std::uintptr_t address) const noexcept {
-    return static_cast<std::uint16_t>(std::min<std::uint32_t>(depth(address), UINT16_MAX));
+    const std::uint32_t d = depth(address);
+    return d < UINT16_MAX ? static_cast<std::uint16_t>(d) : UINT16_MAX;
   }
   /// Whether a task forked at this depth seems too small to be stolen. *Thread safety*: any; a hint, as all
   /// that thieves learn from here.
@@ -65,7 +64,10 @@ class exposure {
   /// Whether a fork at `address`, which is within the depth limit, exposes its task. `burst`: how many may be
   /// exposed in a row after a pause.
   WEFT_NOINLINE bool exposes(std::uintptr_t address, unsigned burst) noexcept {
-    if (std::exchange(owed_, false)) return true;
+    if (owed_) {
+      owed_ = false;
+      return true;
+    }
     const auto now = clock::now();
     const auto longest = burst * granularity::exposure_interval;
     if (now < next_) {

@@ -70,8 +70,12 @@ inline constexpr std::uint32_t left_alone_surplus = 1u << 30, left_alone_untried
 /// Stronger than [[likely]], which loses against the compiler's belief that recursive calls are rare.
 WEFT_ALWAYS_INLINE bool likely(bool b) noexcept { return __builtin_expect_with_probability(b, 1, 0.99999); }
 
-/// The value of strand::limit that sends every fork and sync off the fast path.
-inline constexpr std::uintptr_t no_inlining = UINTPTR_MAX;
+/// The value of strand::limit that sends every fork and sync off the fast path: no address of a stack is less than
+/// `widest` above it (modulo 2^64). Fits into an instruction, as a negative number of 32 bits.
+inline constexpr std::uintptr_t no_inlining = static_cast<std::uintptr_t>(INT32_MIN);
+
+/// The widest strand::window. Of longer stacks, forks near the beginning leave the fast path.
+inline constexpr std::uintptr_t widest = std::uintptr_t{1} << 29;
 
 /// A body with weak rights only while it runs inside fork. Its children join the frame of the body around it,
 /// behind older ones that may be pending there; what those throw is not the business of its sync.
@@ -99,7 +103,7 @@ struct alignas(64) strand {
   constexpr explicit strand(std::uint8_t bits) noexcept : attention(bits), outside(true) {}
 
   std::uintptr_t limit = no_inlining;  ///< stack address above which fork may still run the task at once,
-  std::uintptr_t window = 0;  ///< and how many addresses from there on: above, it asks `exposed`
+  std::uintptr_t window = 0;  ///< and how many addresses from there on: above, `exposed` is asked
   base::atomic<std::uint8_t> attention;
   bool started = false;              ///< its own closure has begun
   const bool outside = false;        ///< of every task: nothing else of it means anything
@@ -190,7 +194,7 @@ struct alignas(64) strand {
   WEFT_ALWAYS_INLINE bool may_inline() const noexcept {
     // Relaxed: whoever sets a bit needs only that it is seen soon; off the fast path it is read with acquire.
     return likely(attention.load(base::memory_order_relaxed) == 0) &&
-           likely(context::stack_pointer() - limit < window);
+           likely(context::stack_pointer() - limit < window);  // one comparison; no_inlining is above it
   }
   /// Whether thieves have left it alone since they were last hungry.
   bool is_left_alone() const noexcept { return surplus >= left_alone_surplus / 2; }
@@ -203,19 +207,17 @@ struct alignas(64) strand {
   bool exposes_task() noexcept {
     if (!exposes()) return false;
     const std::uintptr_t here = context::stack_pointer();
-    return (exposed.owes() || here >= exposed.lowest_address()) && exposed.exposes(here, wanted_surplus);
+    if (here < exposed.lowest_address() && !exposed.owes()) return false;
+    if (exposed.exposes(here, wanted_surplus)) return true;
+    restore_window();
+    return false;
   }
-  /// Sends every fork and sync off the fast path.
-  void stop_inlining() noexcept {
-    limit = no_inlining;
-    window = 0;
-  }
-  /// Sets `limit` and `window` for a body that has nothing pending.
-  void restore_limit() noexcept {
-    if (left.any() || inline_limit == no_inlining) return stop_inlining();
+  /// Sets `limit` for a body that has nothing pending.
+  void restore_limit() noexcept { limit = !left.any() ? inline_limit : no_inlining; }
+  /// Sets `window`, after a change of what it depends on: the stack, who exposes tasks, and how deep.
+  void restore_window() noexcept {
     const std::uintptr_t end = exposes() ? exposed.lowest_address() : UINTPTR_MAX;
-    limit = inline_limit;
-    window = end > limit ? end - limit : 0;
+    window = end <= stack_limit ? 0 : end - stack_limit < widest ? end - stack_limit : widest;
   }
   object_mark mark() const noexcept { return {objects.mark(), cleanups}; }
   /// Releases what the running body has left, as far as possible. *Requires*: it has no children.

@@ -67,10 +67,8 @@ WEFT_COLD WEFT_FUNCTION bool attend(strand& s) noexcept {
   if ((bits & (hungry | left_alone)) != 0) s.surplus = (bits & left_alone) != 0 ? left_alone_untried : 0;
   if ((bits & inlining_changed) != 0) set_inline_limit(s);
   if ((bits & hungry) != 0) s.exposed.consider_deeper();
-  if (stopped || s.pending() || s.inline_limit == no_inlining)
-    s.stop_inlining();
-  else
-    s.restore_limit();
+  if ((bits & (hungry | left_alone)) != 0) s.restore_window();
+  if (stopped || s.inline_limit == no_inlining) s.limit = no_inlining;
   return stopped;
 }
 
@@ -125,10 +123,11 @@ WEFT_ALWAYS_INLINE void enter(strand& s, frame& f, closure& c) noexcept {
   s.floor = &f;
   s.left.begin_body();
   if (s.wanted_surplus == 0) {
-    s.restore_limit();
+    s.limit = s.inline_limit;
   } else {
     if (c.counted && s.surplus != 0) --s.surplus;
     s.exposed.begin_task(context::stack_pointer(), c.depth);
+    s.restore_window();
     s.restore_limit();
     if (!s.is_left_alone() && sleepers_near(s)) [[unlikely]]
       offer_next(s, c);
@@ -291,6 +290,7 @@ WEFT_FUNCTION void drain_children(strand& s) {
   ++s.drains;
   drain(s, floor, false);
   s.exposed.restore_origin(origin);
+  s.restore_window();
   s.recorded = recorded;
   s.inline_name = name;
   s.floor = floor;

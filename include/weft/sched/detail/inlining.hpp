@@ -18,7 +18,7 @@ WEFT_FUNCTION void inlining_disabled::begin_() {
   }
   // Whoever else has begun may still be on the way to the caller's strand.
   strand& s = current();
-  if (!is_outside(s)) s.inline_limit = no_inlining, s.stop_inlining();
+  if (!is_outside(s)) s.inline_limit = s.limit = no_inlining;
 }
 
 WEFT_FUNCTION void inlining_disabled::end_() noexcept {

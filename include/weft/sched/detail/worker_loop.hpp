@@ -105,6 +105,7 @@ inline void worker::execute(strand& s) {
   s.stack_limit = active_->inline_limit;
   set_inline_limit(s);
   if (!s.started) s.exposed.begin(context::stack_pointer(), s.deepest);
+  s.restore_window();
   bool ended = true;
   if (!s.started) {
     s.started = true;
@@ -139,7 +140,7 @@ inline void worker::begin(strand& s) noexcept {
   s.cooldown.reset();
   s.earliest_first.store(false, base::memory_order_relaxed);  // no thief can be inside, here and below
   s.taken.store(0, base::memory_order_relaxed);               // no thief can be inside
-  s.stop_inlining();
+  s.limit = no_inlining;
   s.floor = s.top = &s.root;
   s.root.objects = s.mark();
   s.started = false;
