@@ -57,7 +57,8 @@ TEST_CASE("in all worlds a stream has the bytes of the serial program") {
       o.surplus = static_cast<unsigned>(dice.below(5));
       weft::runtime rt(o);
       stream_test::world w{rt, seen, [&dice] {
-                             for (auto n = dice.below(8); n != 0; --n) simulation::point(simulation::action::load, nullptr);
+                             for (auto n = dice.below(8); n != 0; --n)
+                               simulation::point(simulation::action::load, nullptr);
                            }};
       const std::size_t buffer = 16 << dice.below(4);
       string_stream stream(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// The simulated platform: threads are contexts on one kernel thread, and at every atomic operation, lock, wait
-// and look at the clock, the simulated machine chooses which of them goes on: the one in simulate.cpp by a
-// seed, to find wrong protocols; the one in cost_model.cpp by what each operation costs, to find slow ones.
+// The simulated platform: threads are contexts on one kernel thread, and at every atomic operation, lock,
+// wait and look at the clock, the simulated machine chooses which of them goes on: the one in simulate.cpp by
+// a seed, to find wrong protocols; the one in cost_model.cpp by what each operation costs, to find slow ones.
 #pragma once
 
 #include <weft/base/config.hpp>

@@ -363,7 +363,8 @@ TEST_CASE("no task of a large frame is begun after its own strand has stopped th
     CHECK_THROWS_AS(rt.run([&] {
       weft::fork({.local = true}, [&] { first_ran = true; });
       for (int i = 0; i < 5'000; ++i) weft::fork([] { work_a_little(); });
-      with_graph += weft_test::wait_until([&] { return rt.counters().promotions != 0; }, std::chrono::milliseconds(500));
+      with_graph += weft_test::wait_until([&] { return rt.counters().promotions != 0; },
+                                          std::chrono::milliseconds(500));
       weft::this_task::request_stop();
     }),
                     weft::cancelled);

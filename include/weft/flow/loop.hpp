@@ -139,8 +139,8 @@ struct loop {
   WEFT_ALWAYS_INLINE static bool asked(sched::strand& s) {
     [[maybe_unused]] const sched::races::unseen library;
     if (sched::look(s)) throw cancelled();
-    return Divides && (WEFT_RACES || (s.surplus == 0 && s.wanted_surplus != 0 && 
-                                    (s.recorder != nullptr || s.exposes_task())));
+    return Divides && (WEFT_RACES || (s.surplus == 0 && s.wanted_surplus != 0 &&
+                                      (s.recorder != nullptr || s.exposes_task())));
   }
   template <class... Held>
   WEFT_NOINLINE void divide(sched::strand& s, I i, distance left, Held&... held) {

@@ -89,7 +89,7 @@ struct closure {
   bool privatized = false;  ///< contributions are kept in the closure until they are folded
   std::uint16_t depth = 0;  ///< of the stack where it was forked (exposure.hpp); constant once it is linked
   bool may_wait_for_earlier =
-      false;  ///< may wait for tasks before it with which it shares no object (graph_owner.hpp)
+      false;            ///< may wait for tasks before it with which it shares no object (graph_owner.hpp)
   bool unused = false;  ///< all these are set by one store
 
   explicit closure(const descriptor& d) noexcept : what(&d) {}

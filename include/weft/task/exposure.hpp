@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Which forks of a strand leave their tasks to thieves: those near the root of a recursion, at a limited rate.
+// Which forks of a strand leave their tasks to thieves: those near the root of a recursion, at a limited
+// rate.
 #pragma once
 
 #include <weft/base/platform.hpp>

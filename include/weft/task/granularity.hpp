@@ -63,11 +63,12 @@ inline constexpr std::chrono::nanoseconds tiny_theft = 4 * tiny_task;
 inline constexpr unsigned most_tiny_thefts = 4;
 inline constexpr unsigned crowded_frame = (large_frame + 1) / 2;
 
-/// A strand leaves tasks to thieves at most this often, on average (exposure.hpp). A theft costs both workers one
-/// to five microseconds; with a task that is left, in a recursion, some ten smaller ones are deferred, 20 ns each.
+/// A strand leaves tasks to thieves at most this often, on average (exposure.hpp). A theft costs both workers
+/// one to five microseconds; with a task that is left, in a recursion, some ten smaller ones are deferred, 20
+/// ns each.
 inline constexpr std::chrono::nanoseconds exposure_interval(WEFT_EXPOSURE_NS);
-/// Where thieves find nothing but tasks that seem too small, one takes such a task after the first, and another
-/// one each time after the second.
+/// Where thieves find nothing but tasks that seem too small, one takes such a task after the first, and
+/// another one each time after the second.
 inline constexpr std::chrono::microseconds first_doubt(50), next_doubt(400);
 
 /// An owner wakes a sleeping worker at most once in this time (a system call of some microseconds), up to 2^8

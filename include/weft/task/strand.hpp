@@ -7,8 +7,8 @@
 #include <weft/context/stack_pointer.hpp>
 #include <weft/memory/deferred_release.hpp>
 #include <weft/task/delegated_rights.hpp>
-#include <weft/task/frame.hpp>
 #include <weft/task/exposure.hpp>
+#include <weft/task/frame.hpp>
 #include <weft/task/held_lock.hpp>
 #include <weft/task/races.hpp>
 #include <weft/task/steal_cooldown.hpp>
@@ -70,8 +70,8 @@ inline constexpr std::uint32_t left_alone_surplus = 1u << 30, left_alone_untried
 /// Stronger than [[likely]], which loses against the compiler's belief that recursive calls are rare.
 WEFT_ALWAYS_INLINE bool likely(bool b) noexcept { return __builtin_expect_with_probability(b, 1, 0.99999); }
 
-/// The value of strand::limit that sends every fork and sync off the fast path: no address of a stack is less than
-/// `widest` above it (modulo 2^64). Fits into an instruction, as a negative number of 32 bits.
+/// The value of strand::limit that sends every fork and sync off the fast path: no address of a stack is less
+/// than `widest` above it (modulo 2^64). Fits into an instruction, as a negative number of 32 bits.
 inline constexpr std::uintptr_t no_inlining = static_cast<std::uintptr_t>(INT32_MIN);
 
 /// The widest strand::window. Of longer stacks, forks near the beginning leave the fast path.
@@ -103,7 +103,7 @@ struct alignas(64) strand {
   constexpr explicit strand(std::uint8_t bits) noexcept : attention(bits), outside(true) {}
 
   std::uintptr_t limit = no_inlining;  ///< stack address above which fork may still run the task at once,
-  std::uintptr_t window = 0;  ///< and how many addresses from there on: above, `exposed` is asked
+  std::uintptr_t window = 0;           ///< and how many addresses from there on: above, `exposed` is asked
   base::atomic<std::uint8_t> attention;
   bool started = false;              ///< its own closure has begun
   const bool outside = false;        ///< of every task: nothing else of it means anything
@@ -162,13 +162,13 @@ struct alignas(64) strand {
   base::spin_lock divisible_mutex;                   ///< which thieves hold while they call steal functions
   deadline doubt;                                    ///< when a thief takes a task that seems too small
   steal_cooldown cooldown;                           ///< frames that thieves leave to the owner
-  graph* source_graph = nullptr;          ///< whose nodes it executes, if it took them from a graph:
-  graph_node* node = nullptr;             ///< the one it executes,
-  graph_node* batch = nullptr;            ///< those not begun,
-  graph_node* finished = nullptr;         ///< and those ended and not reported,
-  std::uint32_t batch_size = 0;           ///< all of a batch that was taken
-  base::clock::time_point batch_start{};  ///< then
-  int priority = 0;                       ///< what its tasks inherit
+  graph* source_graph = nullptr;                ///< whose nodes it executes, if it took them from a graph:
+  graph_node* node = nullptr;                   ///< the one it executes,
+  graph_node* batch = nullptr;                  ///< those not begun,
+  graph_node* finished = nullptr;               ///< and those ended and not reported,
+  std::uint32_t batch_size = 0;                 ///< all of a batch that was taken
+  base::clock::time_point batch_start{};        ///< then
+  int priority = 0;                             ///< what its tasks inherit
   std::uint32_t deepest = exposure::unlimited;  ///< depth limit that its first task begins with
   strand* victim = nullptr;             ///< whose closure this strand executes; else null, and at_end is set,
   const frame* victim_below = nullptr;  ///< and the frame below the one it was in, if that was crowded
@@ -190,7 +190,8 @@ struct alignas(64) strand {
   unsigned waits_on = 0;                  ///< and the worker that executed it until then
   std::byte* last_memory = nullptr;       ///< lent by the engine where none was left for an exception
 
-  /// Whether a fork may run its task at once: nothing pending in the frame, stack left, no task to be exposed.
+  /// Whether a fork may run its task at once: nothing pending in the frame, stack left, no task to be
+  /// exposed.
   WEFT_ALWAYS_INLINE bool may_inline() const noexcept {
     // Relaxed: whoever sets a bit needs only that it is seen soon; off the fast path it is read with acquire.
     return likely(attention.load(base::memory_order_relaxed) == 0) &&

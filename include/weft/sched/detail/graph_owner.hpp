@@ -51,8 +51,8 @@ inline void report(strand& s, frame& f, graph& g, graph::clock::time_point end,
   if (g.at != nullptr) g.at->next = std::exchange(g.done, g.at);
   g.at = nullptr;
   hand_in(g, g.mine, g.done, folds);
-  if (g.mine_count != 0) g.learn_batch(g.mine_start, end, std::exchange(g.mine_count, 0), true,
-                                        s.executor->home().takers());
+  if (g.mine_count != 0)
+    g.learn_batch(g.mine_start, end, std::exchange(g.mine_count, 0), true, s.executor->home().takers());
 }
 
 /// What the owner does next, decided under the lock.
