@@ -20,7 +20,7 @@ constexpr picoseconds in_picoseconds(double nanoseconds) {
 struct line {
   std::uintptr_t number = 0;
   std::uint64_t holders = 0;
-  picoseconds travels_until = 0;
+  picoseconds busy_until = 0;
 };
 
 class priced_machine;
@@ -33,6 +33,7 @@ class priced_machine final : public machine {
         exchange(in_picoseconds(p.exchange)),
         fence(in_picoseconds(p.fence)),
         transfer(in_picoseconds(p.transfer)),
+        occupancy(in_picoseconds(p.occupancy)),
         clock(in_picoseconds(p.clock)),
         pause(in_picoseconds(p.pause)),
         yield(in_picoseconds(p.yield)),
@@ -41,7 +42,7 @@ class priced_machine final : public machine {
         sleep(in_picoseconds(p.sleep)),
         wake_call(in_picoseconds(p.wake)),
         wake_up(in_picoseconds(p.wake_up)),
-        lines(1u << 16) {
+        lines(1u << 18) {
     running->clock = in_picoseconds(1'000'000'000);  // nothing is at time 0 for a program
     priced = this;
   }
@@ -152,22 +153,38 @@ class priced_machine final : public machine {
 
   /// *Returns*: when the line is in the own cache.
   picoseconds fetch(action what, const void* place) {
-    const auto number = reinterpret_cast<std::uintptr_t>(place) >> 6;
-    line& l = lines[(number * 0x9E3779B97F4A7C15ull) >> 48];
+    line& l = line_of(reinterpret_cast<std::uintptr_t>(place) >> 6);
     const std::uint64_t own = std::uint64_t{1} << running->number;
-    if (l.number != number) l = {number, own, 0};  // nobody has had it for long
+    if (l.holders == 0) l.holders = own;  // nobody has had it yet
     const bool alone = what != action::load;
     const picoseconds time = running->clock;
     if (alone ? l.holders == own : (l.holders & own) != 0) return time;
     ++result.transfers;
     l.holders = alone ? own : l.holders | own;
-    return l.travels_until = std::max(time, l.travels_until) + transfer;
+    const picoseconds start = std::max(time, l.busy_until);
+    l.busy_until = start + (alone ? transfer : occupancy);
+    return start + transfer;
+  }
+  line& line_of(std::uintptr_t number) {
+    if (2 * known_lines > lines.size()) {  // as if all caches were flushed
+      lines.assign(lines.size(), {});
+      known_lines = 0;
+    }
+    for (std::size_t i = (number * 0x9E3779B97F4A7C15ull) >> 40;; ++i) {
+      line& l = lines[i % lines.size()];
+      if (l.number == number) return l;
+      if (l.number != 0) continue;
+      ++known_lines;
+      l.number = number;
+      return l;
+    }
   }
 
-  const picoseconds hit, exchange, fence, transfer, clock, pause, yield, process_fence, interrupt, sleep,
-      wake_call, wake_up;
+  const picoseconds hit, exchange, fence, transfer, occupancy, clock, pause, yield, process_fence, interrupt,
+      sleep, wake_call, wake_up;
   picoseconds horizon = never;  // when another thread wants to go on
   std::vector<line> lines;
+  std::size_t known_lines = 0;
 };
 
 }  // namespace

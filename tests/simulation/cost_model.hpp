@@ -11,13 +11,14 @@ namespace simulation {
 /// Prices in nanoseconds. The defaults are of the order of what is measured on servers with one socket
 /// (docs/reference/performance.md, "Simulated processors").
 struct prices {
-  double hit = 0.5;              ///< a load or store of a line that is in the own cache
-  double exchange = 5;           ///< an atomic read-modify-write takes this longer,
-  double fence = 8;              ///< a full fence this
-  double transfer = 100;         ///< a line comes from another processor's cache; one after the other
-  double clock = 20;             ///< a look at the clock
-  double pause = 20;             ///< a round of a spin loop,
-  double yield = 500;            ///< and one that gives the processor away
+  double hit = 0.5;       ///< a load or store of a line that is in the own cache
+  double exchange = 5;    ///< an atomic read-modify-write takes this longer,
+  double fence = 8;       ///< a full fence this
+  double transfer = 100;  ///< a line comes from another processor's cache, and is not there for others then;
+  double occupancy = 10;  ///< if it is only read, the next reader may ask after this
+  double clock = 20;      ///< a look at the clock
+  double pause = 20;      ///< a round of a spin loop,
+  double yield = 500;     ///< and one that gives the processor away
   double process_fence = 5'000;  ///< a membarrier: for the caller,
   double interrupt = 1'000;      ///< and for each other processor
   double sleep = 1'000;          ///< the system call that begins to wait,

@@ -31,7 +31,7 @@ class granularity_estimator {
                std::size_t takers) noexcept {
     using namespace granularity;
     const auto took = std::max(end - start - (by_owner ? 0 : count) * transfer, clock::duration());
-    const auto queues = static_cast<int>(std::max<std::size_t>(takers / 4, 1));
+    const auto queues = static_cast<int>(std::max<std::size_t>(takers, 1));
     if (took < queues * short_batch && batch_ < largest_batch)
       batch_ *= 2;
     else if (took > queues * long_batch && batch_ > 1)

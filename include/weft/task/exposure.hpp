@@ -86,9 +86,14 @@ class exposure {
   /// The next fork exposes its task, at any time and depth.
   void owe() noexcept { owed_ = true; }
   bool owes() const noexcept { return owed_; }
-  /// Forks some frames deeper are within the depth limit, too.
-  void consider_deeper() noexcept {
-    if (deepest() < unlimited) set_deepest(deepest() + some_frames);
+  /// Thieves have found nothing: forks some frames deeper are within the depth limit, too; all forks, if none
+  /// has exposed its task for a while.
+  void hear_of_hunger(unsigned burst) noexcept {
+    if (deepest() == unlimited) return;
+    if (clock::now() - next_ > burst * granularity::exposure_interval)
+      set_deepest(unlimited);
+    else
+      consider_deeper();
   }
 
   /// A task that seemed too small was worth a theft: thieves no longer look at sizes in this strand.
@@ -96,6 +101,10 @@ class exposure {
   void distrust() noexcept { trusted_.store(false, base::memory_order_relaxed); }
 
  private:
+  void consider_deeper() noexcept {
+    if (deepest() < unlimited) set_deepest(deepest() + some_frames);
+  }
+
   static constexpr std::uintptr_t unit = 32;  // bytes
   static constexpr std::uint32_t some_frames = 8;
 

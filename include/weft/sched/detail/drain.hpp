@@ -66,7 +66,7 @@ WEFT_COLD WEFT_FUNCTION bool attend(strand& s) noexcept {
   // Who is hungry when a cooldown begins hears of it.
   if ((bits & (hungry | left_alone)) != 0) s.surplus = (bits & left_alone) != 0 ? left_alone_untried : 0;
   if ((bits & inlining_changed) != 0) set_inline_limit(s);
-  if ((bits & hungry) != 0) s.exposed.consider_deeper();
+  if ((bits & hungry) != 0) s.exposed.hear_of_hunger(s.wanted_surplus);
   if ((bits & (hungry | left_alone)) != 0) s.restore_window();
   if (stopped || s.inline_limit == no_inlining) s.limit = no_inlining;
   return stopped;

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSL-1.0
+// How programs scale to 16 processors, simulated: what each operation costs is given, so the results are the
+// same on every machine. They are compared with floors, so that a change of the scheduler's policy that hurts
+// many workers is seen where there are few.
+#include "cost_model.hpp"
+#include "support/catch.hpp"
+
+#include <weft/weft.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <vector>
+
+using simulation::work;
+
+namespace {
+
+/// What a program took.
+struct measured {
+  double microseconds = 0;
+  weft::counters counted{};
+  simulation::bill bill{};
+};
+
+template <class Program>
+measured run(unsigned workers, const simulation::prices& p, Program program) {
+  measured m;
+  m.bill = simulation::run_with_prices(
+      [&] {
+        weft::runtime_options o;
+        o.workers = workers;
+        weft::runtime rt(o);
+        rt.run([&] {
+          const double start = simulation::time_here();
+          program();
+          m.microseconds = (simulation::time_here() - start) / 1'000;
+        });
+        m.counted = rt.counters();
+      },
+      p);
+  return m;
+}
+
+/// Runs a program with one worker and with so many, and prints what it found. *Returns*: the median speed-up
+/// of some machines whose caches are a little faster or slower.
+template <class Program>
+double speed_up(const char* name, unsigned workers, Program program) {
+  const measured alone = run(1, {}, program);
+  std::array<measured, 3> together;
+  for (std::size_t i = 0; i < together.size(); ++i) {
+    simulation::prices p;
+    p.transfer += 2 * static_cast<double>(i);
+    together[i] = run(workers, p, program);
+  }
+  std::sort(together.begin(), together.end(),
+            [](const measured& a, const measured& b) { return a.microseconds < b.microseconds; });
+  const measured& m = together[1];
+  const double s = alone.microseconds / m.microseconds;
+  std::printf(
+      "%s: 1 worker %.0f us, %u workers %.0f us (%.0f to %.0f), speed-up %.2f; deferred %llu, steals %llu, "
+      "attempts %llu, line transfers %llu, process-wide fences %llu\n",
+      name, alone.microseconds, workers, m.microseconds, together[0].microseconds, together[2].microseconds,
+      s, static_cast<unsigned long long>(m.counted.deferred),
+      static_cast<unsigned long long>(m.counted.steals),
+      static_cast<unsigned long long>(m.counted.steal_attempts),
+      static_cast<unsigned long long>(m.bill.transfers),
+      static_cast<unsigned long long>(m.bill.process_fences));
+  return s;
+}
+
+long join_fib(long n) {
+  work(1);
+  if (n < 2) return n;
+  weft::shared<long> a = weft::fork(join_fib, n - 1);
+  const long b = join_fib(n - 2);
+  weft::sync();
+  return a.get() + b;
+}
+
+void add(weft::read<long> a, weft::read<long> b, weft::write<long> r) {
+  work(1);
+  r = *a + *b;
+}
+void flow_fib(long n, weft::write<long> r) {
+  work(1);
+  if (n < 2) {
+    r = n;
+    return;
+  }
+  weft::shared<long> a, b;
+  weft::fork(flow_fib, n - 1, a);
+  weft::fork(flow_fib, n - 2, b);
+  weft::fork(add, a, b, r);
+}
+
+/// A tree whose nodes have `children` children with some probability, and else none. Some 130 ns for each
+/// node.
+std::uint64_t mixed(std::uint64_t x) {
+  x = (x ^ x >> 33) * 0xFF51AFD7ED558CCDull;
+  x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53ull;
+  return x ^ x >> 33;
+}
+long count_tree(std::uint64_t state, double probability) {
+  constexpr int children = 8;
+  work(130);
+  if (static_cast<double>(mixed(state) >> 11) * 0x1p-53 >= probability) return 1;
+  std::array<long, children> part{};
+  for (int i = 0; i < children; ++i)
+    weft::fork([=, &mine = part[static_cast<std::size_t>(i)]] {
+      mine = count_tree(mixed(state + static_cast<std::uint64_t>(i) + 1), probability);
+    });
+  weft::sync();
+  long sum = 1;
+  for (const long p : part) sum += p;
+  return sum;
+}
+long count_forest(int roots, double probability) {
+  std::vector<long> part(static_cast<std::size_t>(roots));
+  for (int i = 0; i < roots; ++i)
+    weft::fork([=, &mine = part[static_cast<std::size_t>(i)]] {
+      mine = count_tree(mixed(static_cast<std::uint64_t>(i) + 77), probability);
+    });
+  weft::sync();
+  long sum = 0;
+  for (const long p : part) sum += p;
+  return sum;
+}
+
+void independent(int tasks, double nanoseconds) {
+  for (int i = 0; i < tasks; ++i) weft::fork([=] { work(nanoseconds); });
+  weft::sync();
+}
+
+void wavefront(int side, double nanoseconds) {
+  const auto n = static_cast<std::size_t>(side);
+  std::vector<long> cells((n + 1) * (n + 1));
+  for (std::size_t i = 1; i <= n; ++i)
+    for (std::size_t j = 1; j <= n; ++j)
+      weft::fork(
+          [=](const long& up, const long& left, long& own) {
+            work(nanoseconds);
+            own = up + left + 1;
+          },
+          weft::read(weft::borrow(cells[(i - 1) * (n + 1) + j])),
+          weft::read(weft::borrow(cells[i * (n + 1) + j - 1])),
+          weft::update(weft::borrow(cells[i * (n + 1) + j])));
+  weft::sync();
+}
+
+/// Calls itself some times without forking, and then forks long tasks.
+[[gnu::noinline]] void fork_deep(int levels) {
+  std::array<volatile char, 128> some{};
+  some[0] = 1;
+  if (levels != 0) {
+    fork_deep(levels - 1);
+  } else {
+    for (int i = 0; i < 16; ++i) weft::fork([] { work(500'000); });
+    weft::sync();
+  }
+  some[1] = some[0];
+}
+
+}  // namespace
+
+TEST_CASE("a recursion of short tasks scales") {
+  long result = 0;
+  const auto fib = [&] { result = join_fib(31); };
+  CHECK(speed_up("fork-join fib(31)", 2, fib) >= 1.8);
+  CHECK(speed_up("fork-join fib(31)", 4, fib) >= 3);
+  CHECK(speed_up("fork-join fib(31)", 16, fib) >= 3.5);
+  CHECK(result == 1'346'269);
+}
+
+TEST_CASE("a recursion of dependent tasks scales") {
+  long result = 0;
+  const auto fib = [&] {
+    weft::shared<long> r;
+    weft::fork(flow_fib, 28, r);
+    weft::sync();
+    result = r.get();
+  };
+  CHECK(speed_up("data-flow fib(28)", 2, fib) >= 1.8);
+  CHECK(speed_up("data-flow fib(28)", 16, fib) >= 3.5);
+  CHECK(result == 317'811);
+}
+
+TEST_CASE("searching trees of all sizes scales") {
+  long nodes = 0;
+  const auto search = [&] { nodes = count_forest(2'000, 0.1235); };
+  CHECK(speed_up("2,000 binomial trees", 2, search) >= 1.5);
+  CHECK(speed_up("2,000 binomial trees", 8, search) >= 2.2);
+  CHECK(nodes > 50'000);
+}
+
+TEST_CASE("independent tasks scale") {
+  const auto tasks = [] { independent(4'000, 5'000); };
+  CHECK(speed_up("4,000 tasks of 5 us", 4, tasks) >= 3.3);
+  CHECK(speed_up("4,000 tasks of 5 us", 16, tasks) >= 8);
+}
+
+TEST_CASE("a wavefront scales to a few workers") {
+  const auto tasks = [] { wavefront(96, 2'000); };
+  CHECK(speed_up("wavefront 96 x 96, 2 us", 2, tasks) >= 1.6);
+  CHECK(speed_up("wavefront 96 x 96, 2 us", 4, tasks) >= 2.5);
+  speed_up("wavefront 96 x 96, 2 us", 8, tasks);  // limited by the lock of the graph
+}
+
+TEST_CASE("long tasks deep in a recursion are found") {
+  const auto program = [] {
+    join_fib(22);  // so many short ones that only forks near the root count
+    fork_deep(100);
+  };
+  CHECK(speed_up("16 tasks of 500 us, 100 calls deep", 4, program) >= 2.6);
+}
