@@ -339,12 +339,14 @@ TEST_CASE("a strand may be put aside as data at a stolen closure, and continued 
 TEST_CASE("the verdict on a fork: at once, deferred, dropped") {
   execution e;
   CHECK(classify_fork(e) == fork_action::defer);  // inlining is off: no stack address is high enough
-  e.inline_limit = 1;
+  e.allow_inlining();
   CHECK(classify_fork(e) == fork_action::run_inline);
   CHECK(e.may_inline());  // the limit was restored on the way
   e.wanted_surplus = 2;
-  CHECK(classify_fork(e) == fork_action::defer);
-  e.surplus = 2;
+  CHECK(classify_fork(e) == fork_action::defer);  // exposed
+  unsigned exposed = 1;
+  while (classify_fork(e) == fork_action::defer) ++exposed;
+  CHECK(exposed >= 2);
   CHECK(classify_fork(e) == fork_action::run_inline);
   e.fork(1);
   CHECK(classify_fork(e) == fork_action::defer);
@@ -359,30 +361,36 @@ TEST_CASE("the verdict on a fork: at once, deferred, dropped") {
 
 TEST_CASE("a hungry thief takes the surplus away, one that took something a part of it") {
   execution e;
-  e.inline_limit = 1;
   e.wanted_surplus = 2;
   e.surplus = 5;
-  e.restore_limit();
-  CHECK(e.may_inline());
   e.taken = 2;
   e.attention = weft::sched::took;
   CHECK_FALSE(look(e));
   CHECK(e.surplus == 3);
   CHECK(e.taken == 0u);
   CHECK(e.attention == 0);
-  CHECK(e.may_inline());
   e.taken = 7;  // more than the owner knows of: a hint
   e.attention = weft::sched::took;
   CHECK_FALSE(look(e));
   CHECK(e.surplus == 0);
-  CHECK_FALSE(e.may_inline());
   e.surplus = 5;
-  e.restore_limit();
   e.attention = weft::sched::hungry;
   CHECK_FALSE(look(e));
   CHECK(e.surplus == 0);
   CHECK(e.attention == 0);
-  CHECK_FALSE(e.may_inline());
+}
+
+TEST_CASE("a hungry thief makes deeper forks leave their tasks to it") {
+  execution e;
+  e.allow_inlining();
+  e.wanted_surplus = 1;
+  e.exposed.begin(weft::context::stack_pointer() + 8'192, 8);
+  e.restore_window();
+  e.restore_limit();
+  CHECK(e.may_inline());
+  e.attention = weft::sched::hungry;
+  CHECK_FALSE(look(e));
+  CHECK_FALSE(e.may_inline());  // nothing has been exposed for a while
 }
 
 TEST_CASE("a stop left over from an earlier run is forgotten; a real one stays") {
@@ -420,7 +428,6 @@ TEST_CASE("only closures that could be stolen count as surplus, until they are e
   execution e;
   int a = 0, b = 0;
   e.wanted_surplus = 4;
-  e.inline_limit = 1;
   CHECK(e.fork(1, {}, {writes(a)}).counted);
   CHECK_FALSE(e.fork(2, {}, {reads(a)}).counted);
   CHECK(e.fork(3, {}, {reads(b)}).counted);

@@ -132,6 +132,11 @@ struct made_strand : weft::sched::strand {
     link(*top, c);
     return c;
   }
+  /// Lets forks run tasks at once, from here on down for some more stack.
+  void allow_inlining() {
+    stack_limit = inline_limit = weft::context::stack_pointer() - 65'536;
+    restore_window();
+  }
   /// Makes `c` the one that the innermost frame executes.
   void claim(weft::sched::closure& c) { weft::base::owner_store(top->current, &c); }
 };

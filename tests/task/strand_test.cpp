@@ -71,18 +71,19 @@ TEST_CASE("many objects are destroyed in order") {
   CHECK(destroyed.back() == 0);
 }
 
-TEST_CASE("forks may run tasks at once while there is surplus and no garbage") {
+TEST_CASE("forks may run tasks at once while there is stack and no garbage") {
   strand s;
   CHECK(s.limit == no_inlining);
-  s.inline_limit = 4096;
-  s.wanted_surplus = 2;
-  s.surplus = 1;
+  const std::uintptr_t here = weft::context::stack_pointer();
+  s.stack_limit = s.inline_limit = here - 65'536;
+  s.restore_window();
+  CHECK_FALSE(s.may_inline());
   s.restore_limit();
-  CHECK(s.limit == no_inlining);
-  s.surplus = 2;
-  s.restore_limit();
-  CHECK(s.limit == 4096);
+  CHECK(s.limit == s.inline_limit);
   CHECK(s.may_inline());
+  s.stack_limit = s.limit = here + 65'536;
+  CHECK_FALSE(s.may_inline());
+  s.stack_limit = s.limit = s.inline_limit;
   s.attention.store(weft::sched::hungry);
   CHECK_FALSE(s.may_inline());
   s.attention.store(0);
@@ -99,6 +100,34 @@ TEST_CASE("forks may run tasks at once while there is surplus and no garbage") {
   s.objects.release_to(kept);
   s.release_deferred();
   CHECK(s.may_inline());
+}
+
+TEST_CASE(
+    "forks near the root are asked whether they expose their tasks, unless there is nobody to take them") {
+  strand s;
+  const std::uintptr_t here = weft::context::stack_pointer();
+  s.stack_limit = s.inline_limit = here - 65'536;
+  s.exposed.begin(here + 16'384, weft::sched::exposure::unlimited);
+  s.restore_limit();
+  s.restore_window();
+  CHECK(s.may_inline());
+  CHECK_FALSE(s.exposes_task());
+  s.wanted_surplus = 2;
+  s.restore_window();
+  CHECK_FALSE(s.may_inline());  // every depth counts
+  CHECK(s.exposes_task());
+  while (s.exposes_task()) {
+  }
+  CHECK(s.may_inline());  // this one is too deep now
+  s.exposed.begin(here + 1'024, 1'024);
+  s.restore_window();
+  CHECK_FALSE(s.may_inline());
+  s.surplus = weft::sched::left_alone_surplus;
+  s.restore_window();
+  CHECK(s.may_inline());
+  CHECK_FALSE(s.exposes_task());
+  s.limit = no_inlining;
+  CHECK_FALSE(s.may_inline());
 }
 
 namespace {
