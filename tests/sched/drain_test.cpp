@@ -343,10 +343,11 @@ TEST_CASE("the verdict on a fork: at once, deferred, dropped") {
   CHECK(classify_fork(e) == fork_action::run_inline);
   CHECK(e.may_inline());  // the limit was restored on the way
   e.wanted_surplus = 2;
+  e.exposed.begin(weft::context::stack_pointer() + 4'096, weft::sched::exposure::unlimited);
   CHECK(classify_fork(e) == fork_action::defer);  // exposed
   unsigned exposed = 1;
   while (classify_fork(e) == fork_action::defer) ++exposed;
-  CHECK(exposed >= 2);
+  CHECK(exposed >= weft::sched::granularity::exposed_at_first);
   CHECK(classify_fork(e) == fork_action::run_inline);
   e.fork(1);
   CHECK(classify_fork(e) == fork_action::defer);

@@ -33,6 +33,7 @@ class exposure {
     origin_ = address;
     set_deepest(deepest);
     next_ = {};
+    at_first_ = deepest == unlimited ? granularity::exposed_at_first : 0;
     trusted_.store(true, base::memory_order_relaxed);  // a hint
   }
   /// A task that was forked at `depth` begins where the stack is at `address`.
@@ -67,6 +68,10 @@ class exposure {
   WEFT_NOINLINE bool exposes(std::uintptr_t address, unsigned burst) noexcept {
     if (owed_) {
       owed_ = false;
+      return true;
+    }
+    if (at_first_ != 0) {
+      --at_first_;
       return true;
     }
     const auto now = clock::now();
@@ -119,6 +124,7 @@ class exposure {
   base::atomic<std::uint32_t> deepest_{unlimited};  // in units
   base::atomic<bool> trusted_{true};
   bool owed_ = false;
+  unsigned at_first_ = 0;     // so many more may be exposed whenever they come
   clock::time_point next_{};  // when the next one may be exposed
 };
 

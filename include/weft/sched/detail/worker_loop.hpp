@@ -73,7 +73,8 @@ inline void set_inline_limit(strand& s) noexcept {
   // Acquire pairs with end_. A beginning that this misses has set the strand's bit since
   // join_run.
   const bool disabled = inlining_disablers.load(base::memory_order_acquire) != 0;
-  s.inline_limit = disabled || !s.executor->home().options.inlining ? no_inlining : s.stack_limit;
+  // Where a run is recorded, the recorder sees every fork and sync.
+  s.inline_limit = disabled || s.recorder != nullptr || !s.executor->home().options.inlining ? no_inlining : s.stack_limit;
 }
 
 /// Runs the closure for which the strand was made.
