@@ -215,7 +215,7 @@ TEST_CASE("a closure that seems too small is not taken, but named, and stands in
   s.exposed.begin(0x10'000, 10);
   s.open();
   closure& small = s.add({writes(s.a)});
-  small.depth = 11;
+  small.depth = 30;
   closure& behind = s.add({reads(s.a)});
   closure& large = s.add({reads(s.b)});
   large.depth = 10;

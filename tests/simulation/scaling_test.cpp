@@ -150,15 +150,15 @@ void wavefront(int side, double nanoseconds) {
   weft::sync();
 }
 
-/// Calls itself some times without forking, and then forks long tasks.
-[[gnu::noinline]] void fork_deep(int levels) {
+/// Calls itself some times without forking, and then `f`.
+template <class F>
+[[gnu::noinline]] void fork_deep(int levels, F f) {
   std::array<volatile char, 128> some{};
   some[0] = 1;
   if (levels != 0) {
-    fork_deep(levels - 1);
+    fork_deep(levels - 1, f);
   } else {
-    for (int i = 0; i < 16; ++i) weft::fork([] { work(500'000); });
-    weft::sync();
+    f();
   }
   some[1] = some[0];
 }
@@ -201,6 +201,20 @@ TEST_CASE("independent tasks scale") {
   CHECK(speed_up("4,000 tasks of 5 us", 16, tasks) >= 8);
 }
 
+TEST_CASE("loops scale, also deep in a recursion") {
+  const auto loop = [] {
+    weft::fork_for({.grain = 10}, 0, 100'000, [](int) { work(100); });
+    weft::sync();
+  };
+  CHECK(speed_up("loop of 100,000 times 100 ns", 4, loop) >= 3.6);
+  CHECK(speed_up("loop of 100,000 times 100 ns", 16, loop) >= 10);
+  const auto deep = [&] {
+    join_fib(22);
+    fork_deep(100, loop);
+  };
+  CHECK(speed_up("the same, 100 calls deep", 4, deep) >= 3);
+}
+
 TEST_CASE("a wavefront scales to a few workers") {
   const auto tasks = [] { wavefront(96, 2'000); };
   CHECK(speed_up("wavefront 96 x 96, 2 us", 2, tasks) >= 1.6);
@@ -211,7 +225,7 @@ TEST_CASE("a wavefront scales to a few workers") {
 TEST_CASE("long tasks deep in a recursion are found") {
   const auto program = [] {
     join_fib(22);  // so many short ones that only forks near the root count
-    fork_deep(100);
+    fork_deep(100, [] { independent(16, 500'000); });
   };
   CHECK(speed_up("16 tasks of 500 us, 100 calls deep", 4, program) >= 2.6);
 }

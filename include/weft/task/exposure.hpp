@@ -47,10 +47,10 @@ class exposure {
     const std::uint32_t d = depth(address);
     return d < UINT16_MAX ? static_cast<std::uint16_t>(d) : UINT16_MAX;
   }
-  /// Whether a task forked at this depth seems too small to be stolen. *Thread safety*: any; a hint, as all
-  /// that thieves learn from here.
+  /// Whether a task forked at this depth seems too small to be stolen: beyond the depth limit, and not by the
+  /// frames of fork itself. *Thread safety*: any; a hint, as all that thieves learn from here.
   bool is_small(std::uint16_t depth) const noexcept {
-    return depth > deepest() && trusted_.load(base::memory_order_relaxed);
+    return depth > deepest() + some_frames && trusted_.load(base::memory_order_relaxed);
   }
   /// The depth limit for a strand that begins with a task forked at this depth. *Thread safety*: any.
   std::uint32_t deepest_below(std::uint16_t depth) const noexcept {
