@@ -210,27 +210,6 @@ TEST_CASE("a task that names one object twice does not wait for itself") {
   CHECK(s.find() == &twice);
 }
 
-TEST_CASE("a closure that seems too small is not taken, but named, and stands in the way") {
-  search s;
-  s.exposed.begin(0x10'000, 10);
-  s.open();
-  closure& small = s.add({writes(s.a)});
-  small.depth = 30;
-  closure& behind = s.add({reads(s.a)});
-  closure& large = s.add({reads(s.b)});
-  large.depth = 10;
-  const weft::sched::findings first = find_ready(s, s.table);
-  CHECK(first.ready == &large);
-  CHECK(first.small == &small);
-  set(large, closure_state::stolen);
-  CHECK(find_ready(s, s.table).ready == nullptr);
-  CHECK(find_ready(s, s.table).small == &small);
-  s.exposed.distrust();
-  CHECK(find_ready(s, s.table).ready == &small);
-  set(small, closure_state::done);
-  CHECK(find_ready(s, s.table).ready == &behind);
-}
-
 TEST_CASE("a local closure is not taken, and stands in the way") {
   search s;
   s.open();

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -117,6 +118,22 @@ long count_tree(std::uint64_t state, double probability) {
   for (const long p : part) sum += p;
   return sum;
 }
+/// A tree of geometric numbers of children, four on average, down to some height.
+long count_bush(std::uint64_t state, int height) {
+  work(130);
+  if (height == 0) return 1;
+  const double u = static_cast<double>(mixed(state) >> 11) * 0x1p-53;
+  const int children = std::min(static_cast<int>(std::log(1 - u) / std::log(0.8)), 100);
+  std::array<long, 100> part{};
+  for (int i = 0; i < children; ++i)
+    weft::fork([=, &mine = part[static_cast<std::size_t>(i)]] {
+      mine = count_bush(mixed(state + static_cast<std::uint64_t>(i) + 1), height - 1);
+    });
+  weft::sync();
+  long sum = 1;
+  for (int i = 0; i < children; ++i) sum += part[static_cast<std::size_t>(i)];
+  return sum;
+}
 long count_forest(int roots, double probability) {
   std::vector<long> part(static_cast<std::size_t>(roots));
   for (int i = 0; i < roots; ++i)
@@ -172,6 +189,8 @@ TEST_CASE("a recursion of short tasks scales") {
   CHECK(speed_up("fork-join fib(31)", 4, fib) >= 3);
   CHECK(speed_up("fork-join fib(31)", 16, fib) >= 3.5);
   CHECK(result == 1'346'269);
+  const auto longer = [&] { result = join_fib(34); };
+  CHECK(speed_up("fork-join fib(34)", 16, longer) >= 6.5);
 }
 
 TEST_CASE("a recursion of dependent tasks scales") {
@@ -192,6 +211,10 @@ TEST_CASE("searching trees of all sizes scales") {
   const auto search = [&] { nodes = count_forest(2'000, 0.1235); };
   CHECK(speed_up("2,000 binomial trees", 2, search) >= 1.5);
   CHECK(speed_up("2,000 binomial trees", 8, search) >= 2.2);
+  CHECK(nodes > 50'000);
+  const auto bush = [&] { nodes = count_bush(5, 8); };
+  CHECK(speed_up("unbalanced tree", 2, bush) >= 1.85);
+  CHECK(speed_up("unbalanced tree", 16, bush) >= 7);
   CHECK(nodes > 50'000);
 }
 

@@ -22,7 +22,8 @@ tries try_to_expose(exposure& e, std::uintptr_t address, unsigned burst, unsigne
   tries t;
   for (unsigned i = 0; i < times; ++i) t.exposed += e.exposes(address, burst);
   const auto passed = exposure::clock::now() - start;
-  t.at_most = granularity::exposed_at_first + burst + 1 + static_cast<unsigned>(passed / granularity::exposure_interval);
+  t.at_most = granularity::exposed_at_first + burst + 1 +
+              static_cast<unsigned>(passed / granularity::exposure_interval);
   return t;
 }
 
@@ -46,31 +47,27 @@ TEST_CASE("a fork that comes too early sets the depth limit above itself") {
   }
   CHECK(e.lowest_address() > root - 3'200);
   CHECK(e.lowest_address() <= root - 3'200 + 64);
-  CHECK(e.is_small(e.depth_at(root - 3'600)));
-  CHECK_FALSE(e.is_small(e.depth_at(root - 3'300)));  // so far fork itself may reach
-  CHECK_FALSE(e.is_small(e.depth_at(root + 1'000)));
 
   SECTION("nothing is nearer to the root than the root") {
     while (e.exposes(root, 1)) {
     }
     CHECK(e.lowest_address() == root);
-    CHECK_FALSE(e.is_small(0));
   }
   SECTION("a task that is begun far below counts from where it was forked") {
     const std::uint16_t depth = e.depth_at(root - 640);
     const std::uintptr_t origin = e.origin();
     e.begin_task(root - 50'000, depth);
     CHECK(e.depth_at(root - 50'000) == depth);
-    CHECK_FALSE(e.is_small(e.depth_at(root - 50'000 - 2'000)));
-    CHECK(e.is_small(e.depth_at(root - 50'000 - 3'000)));
+    CHECK(e.lowest_address() < root - 50'000 - 2'000);
+    CHECK(e.lowest_address() > root - 50'000 - 3'000);
     e.restore_origin(origin);
-    CHECK(e.is_small(e.depth_at(root - 50'000)));
+    CHECK(e.lowest_address() > root - 3'200);
   }
   SECTION("a strand that begins with a task inherits what is left of the limit") {
     exposure thief;
     thief.begin(root, e.deepest_below(e.depth_at(root - 640)));
-    CHECK_FALSE(thief.is_small(thief.depth_at(root - 2'000)));
-    CHECK(thief.is_small(thief.depth_at(root - 3'000)));
+    CHECK(thief.lowest_address() < root - 2'000);
+    CHECK(thief.lowest_address() > root - 3'000);
     thief.begin(root, e.deepest_below(e.depth_at(root - 6'400)));
     CHECK(thief.lowest_address() == root);
   }
@@ -83,12 +80,6 @@ TEST_CASE("a fork that comes too early sets the depth limit above itself") {
     }
     e.hear_of_hunger(1);
     CHECK(e.lowest_address() == 0);
-  }
-  SECTION("a small task that was worth a theft is no longer taken for small") {
-    e.distrust();
-    CHECK_FALSE(e.is_small(e.depth_at(root - 3'600)));
-    e.begin(root, 1);
-    CHECK(e.is_small(e.depth_at(root - 3'600)));
   }
 }
 

@@ -34,7 +34,6 @@ class exposure {
     set_deepest(deepest);
     next_ = {};
     at_first_ = deepest == unlimited ? granularity::exposed_at_first : 0;
-    trusted_.store(true, base::memory_order_relaxed);  // a hint
   }
   /// A task that was forked at `depth` begins where the stack is at `address`.
   void begin_task(std::uintptr_t address, std::uint16_t depth) noexcept { origin_ = address + depth * unit; }
@@ -46,11 +45,6 @@ class exposure {
   std::uint16_t depth_at(std::uintptr_t address) const noexcept {
     const std::uint32_t d = depth(address);
     return d < UINT16_MAX ? static_cast<std::uint16_t>(d) : UINT16_MAX;
-  }
-  /// Whether a task forked at this depth seems too small to be stolen: beyond the depth limit, and not by the
-  /// frames of fork itself. *Thread safety*: any; a hint, as all that thieves learn from here.
-  bool is_small(std::uint16_t depth) const noexcept {
-    return depth > deepest() + some_frames && trusted_.load(base::memory_order_relaxed);
   }
   /// The depth limit for a strand that begins with a task forked at this depth. *Thread safety*: any.
   std::uint32_t deepest_below(std::uint16_t depth) const noexcept {
@@ -101,10 +95,6 @@ class exposure {
       consider_deeper();
   }
 
-  /// A task that seemed too small was worth a theft: thieves no longer look at sizes in this strand.
-  /// *Thread safety*: any; a hint.
-  void distrust() noexcept { trusted_.store(false, base::memory_order_relaxed); }
-
  private:
   void consider_deeper() noexcept {
     if (deepest() < unlimited) set_deepest(deepest() + some_frames);
@@ -122,7 +112,6 @@ class exposure {
 
   std::uintptr_t origin_ = 0;
   base::atomic<std::uint32_t> deepest_{unlimited};  // in units
-  base::atomic<bool> trusted_{true};
   bool owed_ = false;
   unsigned at_first_ = 0;     // so many more may be exposed whenever they come
   clock::time_point next_{};  // when the next one may be exposed

@@ -69,9 +69,6 @@ inline constexpr unsigned crowded_frame = (large_frame + 1) / 2;
 inline constexpr std::chrono::nanoseconds exposure_interval(WEFT_EXPOSURE_NS);
 /// Where nothing is known of the tasks of a strand, so many are exposed at first, whenever they come.
 inline constexpr unsigned exposed_at_first = 16;
-/// Where thieves find nothing but tasks that seem too small, one takes such a task after the first, and
-/// another one each time after the second.
-inline constexpr std::chrono::microseconds first_doubt(50), next_doubt(400);
 
 /// An owner wakes a sleeping worker at most once in this time (a system call of some microseconds), up to 2^8
 /// times more rarely while wakes are in vain; and asks more rarely whether to, where tasks take less than

@@ -160,7 +160,6 @@ struct alignas(64) strand {
   base::spin_lock graphs_mutex;
   base::atomic<divisible_body*> divisible{nullptr};  ///< of its bodies, the outermost first, changed under
   base::spin_lock divisible_mutex;                   ///< which thieves hold while they call steal functions
-  deadline doubt;                                    ///< when a thief takes a task that seems too small
   steal_cooldown cooldown;                           ///< frames that thieves leave to the owner
   graph* source_graph = nullptr;                ///< whose nodes it executes, if it took them from a graph:
   graph_node* node = nullptr;                   ///< the one it executes,

@@ -33,7 +33,7 @@ WEFT_NOINLINE WEFT_FUNCTION void defer(strand& s, closure& c) noexcept {
   // A body counts more than is wanted, or the claim of its first child would bring deferral back; far beyond
   // that the search for readiness is wasted.
   c.depth = s.exposed.depth_at(context::stack_pointer());
-  if (s.surplus < 4 * s.wanted_surplus && !c.local && !s.exposed.is_small(c.depth) && seems_ready(f, c)) {
+  if (s.surplus < 4 * s.wanted_surplus && !c.local && seems_ready(f, c)) {
     c.counted = true;
     ++s.surplus;
   }

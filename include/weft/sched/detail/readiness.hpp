@@ -37,7 +37,6 @@ struct findings {
   const frame* ready_above = nullptr;
   bool next = false;  ///< the owner, who executes the frame, is about to come to the ready one
   bool cooldown = false;
-  closure* small = nullptr;  ///< the first one that is ready, but seems too small to be stolen
 };
 
 /// Finds a ready closure, from a frame on, oldest first (innermost first, where the strand says so), and a
@@ -98,10 +97,6 @@ inline findings find_ready(strand& s, pending_rights& pending, frame* from, thie
       bool ready = state == closure_state::created && !c->local && (wanted == nullptr || wanted(*c));
       for (unsigned i = 0; ready && i < c->what->objects; ++i)
         ready = !pending.conflicts(c->objects()[i], c->what->modes[i]);
-      if (ready && s.exposed.is_small(c->depth) && wanted == nullptr) {
-        if (found.small == nullptr) found.small = c;
-        ready = false;
-      }
       if (ready)
         in_this_frame = found.ready = c, found.next = next;
       else

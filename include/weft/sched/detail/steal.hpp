@@ -160,24 +160,13 @@ inline findings worker::look_into(strand& s) noexcept {
   return found;
 }
 
-/// Nothing is ready but a task that seems too small to be stolen. *Returns*: it, if it has waited for so long
-/// that it is worth a try; else null. *Requires*: alone inside the strand.
-inline closure* worker::doubt(strand& s, closure& small) noexcept {
-  using namespace granularity;
-  const auto now = base::clock::now();
-  const bool due = s.doubt.any() && now >= s.doubt.get();
-  if (!s.doubt.any() || due) s.doubt.set(now + (due ? next_doubt : first_doubt));
-  look_again_at(s.doubt.get());
-  return due ? &small : nullptr;
-}
-
 /// Takes a ready closure out. *Requires*: alone inside the strand.
 inline strand* worker::take_from(strand& s) noexcept {
   strand* const thief = spare();
   if (thief == nullptr) return nullptr;
   const findings found = look_into(s);
   if (found.large != nullptr) return take_from_graphs(s, true);
-  closure* const c = found.ready != nullptr || found.small == nullptr ? found.ready : doubt(s, *found.small);
+  closure* const c = found.ready;
   if (c == nullptr || !engine::take_place(s)) return nullptr;
   spare_ = nullptr;
   // Relaxed: the owner sees it behind the entry protocol, other thieves under the lock.
@@ -204,11 +193,8 @@ inline void worker::note_theft(strand& ended) noexcept {
   using namespace granularity;
   const auto now = base::clock::now();
   const auto took = now - ended.batch_start;
-  strand& victim = *ended.victim;
   if (took > short_theft) {
     steal_backoff_ = 0;
-    if (victim.exposed.is_small(ended.root.current.load(base::memory_order_relaxed)->depth))  // set in begin
-      victim.exposed.distrust();
   } else {
     no_steal_before_ = now + first_pause * (1u << steal_backoff_);
     steal_backoff_ = std::min(steal_backoff_ + 1, pause_doublings);
@@ -218,6 +204,7 @@ inline void worker::note_theft(strand& ended) noexcept {
     tiny_thefts_ = 0;
     return;
   }
+  strand& victim = *ended.victim;
   const frame& below = *ended.victim_below;  // only compared
   const bool first = std::exchange(tiny_in_, &below) != &below;
   if (took > tiny_theft) {

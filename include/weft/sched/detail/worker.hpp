@@ -130,7 +130,6 @@ class worker {
   void look_again_at(deadline::clock::time_point t) noexcept;
   strand* take_from_graph(graph& g, strand& s) noexcept;
   findings look_into(strand& s) noexcept;
-  closure* doubt(strand& s, closure& small) noexcept;
   bool promote(strand& s, frame& f) noexcept;
 
   strand* find_work();

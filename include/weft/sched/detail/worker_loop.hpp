@@ -74,7 +74,8 @@ inline void set_inline_limit(strand& s) noexcept {
   // join_run.
   const bool disabled = inlining_disablers.load(base::memory_order_acquire) != 0;
   // Where a run is recorded, the recorder sees every fork and sync.
-  s.inline_limit = disabled || s.recorder != nullptr || !s.executor->home().options.inlining ? no_inlining : s.stack_limit;
+  s.inline_limit =
+      disabled || s.recorder != nullptr || !s.executor->home().options.inlining ? no_inlining : s.stack_limit;
 }
 
 /// Runs the closure for which the strand was made.
@@ -137,7 +138,6 @@ inline void worker::begin(strand& s) noexcept {
   ++s.drains;  // whatever somebody remembers of its frames is over
   s.surplus = 0;
   s.deepest = exposure::unlimited;
-  s.doubt.clear();
   s.cooldown.reset();
   s.earliest_first.store(false, base::memory_order_relaxed);  // no thief can be inside, here and below
   s.taken.store(0, base::memory_order_relaxed);               // no thief can be inside
