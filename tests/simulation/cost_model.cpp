@@ -23,11 +23,10 @@ struct line {
   picoseconds busy_until = 0;
 };
 
-class priced_machine;
+struct priced_machine;
 priced_machine* priced = nullptr;
 
-class priced_machine final : public machine {
- public:
+struct priced_machine final : machine {
   explicit priced_machine(const prices& p)
       : hit(in_picoseconds(p.hit)),
         exchange(in_picoseconds(p.exchange)),
@@ -143,7 +142,6 @@ class priced_machine final : public machine {
     return result;
   }
 
- private:
   /// What a thread may be ahead of the others: less than a line takes to any of them.
   static constexpr picoseconds lead = 20'000;
 

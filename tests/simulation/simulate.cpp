@@ -10,8 +10,7 @@
 namespace simulation {
 namespace {
 
-class seeded_machine final : public machine {
- public:
+struct seeded_machine final : machine {
   seeded_machine(std::uint64_t seed_of_world, std::uint64_t limit_of_points)
       : seed(seed_of_world), dice(seed_of_world), limit(limit_of_points) {
     // Worlds differ: one where turns are short or long, time passes fast or slowly, some threads starve.
@@ -70,7 +69,6 @@ class seeded_machine final : public machine {
     switch_to(*next);
   }
 
- private:
   void choose_weight(flow& f) { f.weight = skewed ? 1u << dice.below(7) : 1; }
 
   /// Somebody other than the caller, if anybody can go on.
