@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Runs code on simulated processors, one for each thread, where every operation has a price: shows how a
-// scheduler behaves on more processors than there are, in exactly the same way each time.
+// scheduler behaves on more processors than there are, in exactly the same way each time a program is run.
 #pragma once
 
 #include <cstdint>

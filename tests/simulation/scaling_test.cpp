@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// How programs scale to 16 processors, simulated: what each operation costs is given, so the results are the
-// same on every machine. They are compared with floors, so that a change of the scheduler's policy that hurts
+// How programs scale to 16 processors, simulated: what each operation costs is given, so the results depend
+// on the compiler only. They are compared with floors, so that a change of the scheduler's policy that hurts
 // many workers is seen where there are few.
 #include "cost_model.hpp"
 #include "support/catch.hpp"
