@@ -146,7 +146,7 @@ struct loop {
   WEFT_NOINLINE void divide(sched::strand& s, I i, distance left, Held&... held) {
     const I middle = static_cast<I>(i + static_cast<I>(left / 2));
     sched::count_division(s);
-    s.exposed.owe();
+    if (!WEFT_RACES) s.exposed.owe();
     fork(options, i, middle, f, held...);
     fork(options, middle, last, std::move(f), held...);
   }
