@@ -72,7 +72,7 @@ class exposure {
     const auto longest = burst * granularity::exposure_interval;
     if (now < next_) {
       const std::uint32_t here = depth(address);
-      set_deepest(here != 0 ? here - 1 : 0);
+      set_deepest(here > frames_of_fork ? here - frames_of_fork : 0);
       return false;
     }
     if (now - next_ > longest) {
@@ -102,6 +102,8 @@ class exposure {
 
   static constexpr std::uintptr_t unit = 32;  // bytes
   static constexpr std::uint32_t some_frames = 8;
+  /// `address` is taken inside fork, some calls deeper than where the body compares with the limit.
+  static constexpr std::uint32_t frames_of_fork = 16;
 
   // Relaxed: thieves only want to know about how deep it is.
   std::uint32_t deepest() const noexcept { return deepest_.load(base::memory_order_relaxed); }

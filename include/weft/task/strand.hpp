@@ -204,7 +204,7 @@ struct alignas(64) strand {
   /// Whether forks leave tasks to thieves at all.
   bool exposes() const noexcept { return wanted_surplus != 0 && !is_left_alone(); }
   /// Whether a fork of the running body leaves its task to thieves. *Requires*: nothing is pending.
-  bool exposes_task() noexcept {
+  WEFT_ALWAYS_INLINE bool exposes_task() noexcept {
     if (!exposes()) return false;
     const std::uintptr_t here = context::stack_pointer();
     if (here < exposed.lowest_address() && !exposed.owes()) return false;
