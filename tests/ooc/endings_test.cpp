@@ -252,7 +252,7 @@ TEST_CASE("a stop ends the sweeps within the blocks in work, after the pass that
 TEST_CASE("transfers that wait when the sweeps end early are not carried out") {
   const weft_test::scratch in(weft_test::medium::memory);
   calibrate(in);
-  weft::runtime rt({.workers = 2});
+  weft::runtime rt({.workers = 1});  // so the transfers are submitted nearly in reference order
   for (const ooc::policy policy : {ooc::policy::basic, ooc::policy::three_buffers, ooc::policy::pool,
                                    ooc::policy::overlay, ooc::policy::chained})
     for (const bool stopped : {true, false}) {
@@ -265,7 +265,8 @@ TEST_CASE("transfers that wait when the sweeps end early are not carried out") {
       constexpr int last = 9;
       g.use(weft_test::scripted({.result = [&](const ooc::transfer& t) -> long {
               if (++begun == last) {
-                std::this_thread::sleep_for(std::chrono::milliseconds(20));  // others come to wait
+                std::this_thread::sleep_for(weft_test::scale() *
+                                            std::chrono::milliseconds(20));  // others come to wait
                 if (!stopped) return -EIO;
                 stop.request_stop();
               }
