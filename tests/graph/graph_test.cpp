@@ -10,6 +10,7 @@
 #include <weft/sched/scheduler.hpp>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <vector>
 
@@ -150,9 +151,9 @@ TEST_CASE("ready nodes come most urgent first, equals in the order of their comi
   ready_list ready;
   CHECK(ready.front() == nullptr);
   for (const int p : {0, 5, -3, 5, 0, 7}) ready.expect(p);
-  std::vector<graph_node> nodes;
+  std::deque<graph_node> nodes;
   for (const int p : {0, 5, 0, -3, 7, 5, 0, -3, 7})
-    nodes.push_back({.task = nullptr, .index = static_cast<std::uint32_t>(nodes.size()), .priority = p});
+    nodes.emplace_back(nullptr, static_cast<std::uint32_t>(nodes.size()), p);
   for (graph_node& n : nodes) ready.push_back(n);
   CHECK(ready.size() == nodes.size());
   std::vector<std::uint32_t> order;
@@ -987,6 +988,221 @@ TEST_CASE("a graph is used again for another frame") {
   }
 }
 
+/// A worker that has taken tasks, and ends them without the lock.
+struct worker_of : weft::sched::node_batch {
+  graph& g;
+  bool owner;
+  std::vector<const closure*> for_all;
+
+  explicit worker_of(graph& of, bool is_owner = false) : g(of), owner(is_owner) {}
+  const closure* take() {
+    graph_node* const n = owner ? g.take_for_owner() : g.take();
+    if (n == nullptr) return nullptr;
+    n->next = ended;
+    ended = n;
+    ++taken;
+    return n->task;
+  }
+  /// Ends what it has begun last.
+  void end() {
+    graph_node* made = keep_ready(g, *this, *ended, owner);
+    for (; made != nullptr; made = made->next) for_all.push_back(made->task);
+  }
+  /// Begins the next of those that it keeps.
+  const closure* go_on() {
+    if (unbegun == nullptr) return nullptr;
+    graph_node* const n = next();
+    n->next = ended;
+    ended = n;
+    return n->task;
+  }
+  /// Reports. *Returns*: what it keeps.
+  graph_node* report(bool keeps) {
+    graph_entry* folds = nullptr;
+    graph_node* const n = hand_in(g, *this, nullptr, keeps, folds);
+    CHECK(folds == nullptr);
+    static_cast<node_batch&>(*this) = {};
+    return n;
+  }
+};
+
+TEST_CASE("who ends a task keeps what becomes ready by that, and reports later") {
+  execution e;
+  closure& first = e.add({writes(e.a)});
+  closure& left = e.add({reads(e.a), writes(e.b)});
+  closure& right = e.add({reads(e.a), writes(e.c)});
+  closure& last = e.add({reads(e.b), reads(e.c)});
+  e.begin();
+  worker_of one(e.g), other(e.g);
+  CHECK(one.take() == &first);
+  one.end();
+  CHECK(one.left == 2);
+  CHECK(e.take() == nullptr);  // nobody else knows of them
+  CHECK(e.g.unended() == 4);   // nor that the first has ended
+  CHECK(state_of(first) == closure_state::done);
+  CHECK(e.g.left_behind() == nullptr);
+  CHECK(one.go_on() == &left);
+  one.end();
+  CHECK(one.left == 1);
+  graph_node* const kept = one.report(true);
+  REQUIRE(kept != nullptr);
+  CHECK(kept->task == &right);
+  CHECK(e.g.unended() == 2);
+  CHECK(e.g.left_behind() == nullptr);  // somebody is at a task
+  one.ended = kept;
+  one.taken = 1;
+  one.end();
+  CHECK(one.go_on() == &last);
+  one.end();
+  CHECK(one.report(true) == nullptr);
+  CHECK(e.g.all_ended());
+  CHECK(e.g.left_behind() == &last);
+}
+
+TEST_CASE("what a worker has kept and not begun goes back to the graph") {
+  execution e;
+  closure& first = e.add({writes(e.a)});
+  closure& second = e.add({reads(e.a)});
+  closure& third = e.add({reads(e.a)});
+  e.begin();
+  worker_of one(e.g);
+  one.take();
+  one.end();
+  CHECK(one.report(false) == nullptr);
+  CHECK(e.g.left_behind() == &first);  // nobody is at a task
+  CHECK(e.take_all() == tasks{&second, &third});
+}
+
+TEST_CASE("the last of several ends that a task waits for gives it to its worker") {
+  execution e;
+  e.add({writes(e.a)});
+  e.add({writes(e.b)});
+  closure& both = e.add({reads(e.a), reads(e.b)});
+  e.begin();
+  worker_of one(e.g), other(e.g);
+  one.take();
+  other.take();
+  one.end();
+  CHECK(one.left == 0);
+  other.end();
+  CHECK(other.go_on() == &both);
+}
+
+TEST_CASE("a worker keeps nothing that others have to know of") {
+  execution e;
+  closure& first = e.add({writes(e.a)});
+  closure& local = e.add({reads(e.a)}, {}, {.local = true});
+  closure& waits = e.add({reads(e.a)});
+  waits.may_wait_for_earlier = true;
+  closure& commutes = e.add({reads(e.a)});
+  static_cast<made_closure&>(commutes).add_access({.object = &e.b, .mode = access_mode::commute});
+  closure& plain = e.add({reads(e.a)});
+  SECTION("thief") {
+    e.begin();
+    worker_of one(e.g);
+    one.take();
+    one.end();
+    CHECK(one.go_on() == &plain);
+    CHECK(one.go_on() == nullptr);
+    CHECK(one.for_all == tasks{&local, &waits, &commutes});
+  }
+  SECTION("owner") {
+    e.begin();
+    worker_of one(e.g, true);
+    one.take();
+    one.end();
+    CHECK(one.go_on() == &local);
+    CHECK(one.go_on() == &plain);
+    CHECK(one.for_all == tasks{&waits, &commutes});
+  }
+  SECTION("behind a failure") {
+    e.begin();
+    worker_of one(e.g);
+    one.take();
+    e.g.fail(2, {std::make_exception_ptr(1), &first});
+    one.end();
+    CHECK(one.go_on() == nullptr);
+    CHECK(one.for_all == tasks{&local, &waits, &commutes, &plain});
+  }
+}
+
+TEST_CASE("nothing is kept where there are priorities, fences or failures") {
+  execution e;
+  closure& task = e.add({writes(e.a)});
+  const auto may_keep = [&] {
+    e.g.update_hint();
+    return e.g.may_keep.load(std::memory_order_relaxed) != 0;
+  };
+  SECTION("none") {
+    e.begin();
+    CHECK(may_keep());
+  }
+  SECTION("priorities") {
+    e.add({}, {}, {.priority = 1});
+    e.begin();
+    CHECK_FALSE(may_keep());
+  }
+  SECTION("failures") {
+    e.begin();
+    e.take();
+    e.fail(task, 1);
+    CHECK_FALSE(may_keep());
+  }
+}
+
+TEST_CASE("closures that are visited with the lock open are ordered as their rights demand") {
+  weft_test::random random(weft_test::seed());
+  enum class right : std::uint8_t { read, write, commute, contribute };
+  for (int round = 0; round < 20; ++round) {
+    execution e;
+    constexpr std::size_t count = 150;
+    struct {
+      int object;
+      right what;
+    } rights[count];
+    std::map<const closure*, std::size_t> number;
+    for (std::size_t i = 0; i < count; ++i) {
+      const int* const objects[] = {&e.a, &e.b, &e.c, &e.d};
+      const int which = static_cast<int>(random.below(4));
+      const int& object = *objects[which];
+      // Mostly such as need no lock.
+      const auto kind = random.below(12);
+      closure& c = kind == 0   ? e.commutes(object)
+                   : kind == 1 ? e.contributes(object)
+                   : kind == 2 ? e.add({updates(object)}, {}, {.local = true})
+                   : kind < 6  ? e.add({writes(object)})
+                               : e.add({reads(object)});
+      rights[i] = {which, kind == 0   ? right::commute
+                          : kind == 1 ? right::contribute
+                          : kind < 6  ? right::write
+                                      : right::read};
+      number[&c] = i;
+    }
+    e.g.begin(e, *e.top, nullptr, 0);
+    std::vector<std::size_t> order;
+    for (;;) {
+      e.g.mutex.lock();
+      e.g.visit_ahead(1 + random.below(20), 50);
+      e.g.mutex.unlock();
+      const closure* const c = e.take_for_owner();
+      if (c == nullptr) break;
+      order.push_back(number[c]);
+      e.end(*c);
+    }
+    INFO("round " << round << ", seed " << weft_test::seed());
+    CHECK(e.g.all_ended());
+    REQUIRE(order.size() == count);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      for (std::size_t j = i + 1; j < count; ++j) {
+        const auto &earlier = rights[order[i]], &later = rights[order[j]];
+        wrong += order[i] > order[j] && earlier.object == later.object &&
+                 (earlier.what != later.what || earlier.what == right::write);
+      }
+    CHECK(wrong == 0);
+  }
+}
+
 TEST_CASE("looking ahead ends when enough is ready or the budget is used up") {
   execution e;
   for (int i = 0; i < 20; ++i) e.add({reads(e.b)});
@@ -1191,7 +1407,7 @@ TEST_CASE("a graph that is given up frees versions that were never used") {
 void report(graph& g, std::chrono::nanoseconds one, bool by_owner) {
   constexpr std::uint32_t many = weft::sched::granularity::large_frame;
   const auto end = graph::clock::now() + std::chrono::hours(1);
-  g.learn_batch(end - one * many, end, many, by_owner, 2);
+  g.learn_batch({.taken = many, .start = end - one * many}, end, by_owner, 2);
 }
 constexpr auto tiny = weft::sched::granularity::tiny_task / 2,
                fair = weft::sched::granularity::tiny_task * 3 / 2,
@@ -1373,8 +1589,8 @@ TEST_CASE("a graph in which all workers together do no more than its owner alone
     auto last = medium;
     clock::time_point now = clock::now();
     for (std::uint32_t i = 0; i < granularity::comparison_window && last == medium; ++i) {
-      last = speed.learn(now, now + body, 1, true, 2);
-      if (others != 0) speed.learn(now, now + others * body, others, false, 2);
+      last = speed.learn({.taken = 1, .start = now}, now + body, true, 2);
+      if (others != 0) speed.learn({.taken = others, .start = now}, now + others * body, false, 2);
       now += body + between;
     }
     return std::pair(last, speed.tiny_throughout());

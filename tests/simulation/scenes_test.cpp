@@ -87,6 +87,68 @@ TEST_CASE("scene: chains in one large frame keep their order") {
   CHECK(seen.promotions > 0);
 }
 
+TEST_CASE("scene: tasks that make each other ready, one or two at a time, keep their order") {
+  constexpr std::size_t n = 6;
+  std::array<long, (n + 1) * (n + 1)> want;
+  want.fill(1);
+  const auto at = [](std::size_t i, std::size_t j) { return i * (n + 1) + j; };
+  for (std::size_t i = 1; i <= n; ++i)
+    for (std::size_t j = 1; j <= n; ++j) want[at(i, j)] = step(want[at(i - 1, j)], want[at(i, j - 1)]);
+  const auto seen = play([&](weft::runtime& rt) {
+    std::array<long, (n + 1) * (n + 1)> cells;
+    cells.fill(1);
+    long sum = 0, wanted = 0;
+    rt.run([&] {
+      for (std::size_t i = 1; i <= n; ++i)
+        for (std::size_t j = 1; j <= n; ++j)
+          weft::fork(
+              [](long up, long left, long& own) {
+                dawdle(3);
+                own = step(up, left);
+              },
+              weft::read(weft::borrow(cells[at(i - 1, j)])), weft::read(weft::borrow(cells[at(i, j - 1)])),
+              weft::update(weft::borrow(cells[at(i, j)])));
+      weft::fork([](const long& last, long& s) { s += last; }, weft::read(weft::borrow(cells[at(n, n)])),
+                 weft::update(weft::borrow(sum)));
+    });
+    wanted = want[at(n, n)];
+    for (std::size_t i = 0; i < want.size(); ++i)
+      if (cells[i] != want[i]) return differs("a cell", cells[i], want[i]);
+    return differs("the sum", sum, wanted);
+  });
+  CHECK(seen.promotions > 0);
+}
+
+TEST_CASE("scene: a failure among tasks that make each other ready drops what comes behind it") {
+  play([&](weft::runtime& rt) {
+    std::array<long, 24> ran{};
+    std::array<long, 4> x{};
+    bool thrown = false;
+    try {
+      rt.run([&] {
+        for (std::size_t i = 0; i < ran.size(); ++i)
+          weft::fork(
+              [i, &ran](long& own, const long&) {
+                dawdle(2);
+                if (i == 9) throw 9;
+                ran[i] = 1;
+                ++own;
+              },
+              weft::update(weft::borrow(x[i % 4])), weft::read(weft::borrow(x[(i + 1) % 4])));
+      });
+    } catch (int e) {
+      thrown = e == 9;
+    }
+    if (!thrown) return std::string("the exception was lost");
+    for (std::size_t i = 0; i < 9; ++i)
+      if (ran[i] == 0) return "task " + std::to_string(i) + " did not run";
+    // Those that depend on the one that failed.
+    for (std::size_t i = 12; i < ran.size(); ++i)
+      if (ran[i] != 0) return "task " + std::to_string(i) + " ran behind a failure that it depends on";
+    return std::string();
+  });
+}
+
 TEST_CASE("scene: no task sees a value that another one has not finished") {
   play([](weft::runtime& rt) {
     weft::shared<long> x(0L);

@@ -36,6 +36,27 @@ void stay(atomic<int>& inside, atomic<int>& most) {
 
 }  // namespace
 
+TEST_CASE("scene: a body that waits for an earlier task does not have it in its own batch") {
+  const auto seen = play(
+      [](weft::runtime& rt) {
+        constexpr int rounds = 16;
+        weft::condition<int> done(0);
+        long x = 1, want = 1;
+        rt.run([&] {
+          for (int k = 0; k < rounds; ++k) {
+            weft::fork([k](long& v) { v = step(v, k); }, weft::update(weft::borrow(x)));
+            weft::fork([k, &done](const long&) { done.set(k + 1); }, weft::update(weft::borrow(x)));
+            weft::fork([k, &done] { done.wait([k](int now) { return now > k; }); });
+          }
+        });
+        for (int k = 0; k < rounds; ++k) want = step(want, k);
+        return differs("the value", x, want);
+      },
+      usual_cap, soon);
+  CHECK(seen.promotions > 0);
+  CHECK(seen.suspensions > 0);
+}
+
 TEST_CASE("scene: bodies take turns through a condition") {
   const auto seen = play([](weft::runtime& rt) {
     constexpr int bodies = 3, rounds = 4;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/task/frame.hpp>
+#include <weft/task/node_batch.hpp>
 #include <weft/task/steal_cooldown.hpp>
 
 #include <algorithm>
@@ -26,15 +27,17 @@ class granularity_estimator {
   /// The length of a batch's tasks, compared with granularity::tiny_task.
   enum class length : std::uint8_t { tiny, medium, worthwhile };
 
-  /// Learns from a batch of `count` tasks that was executed from `start` to `end`.
-  length learn(clock::time_point start, clock::time_point end, std::uint32_t count, bool by_owner,
-               std::size_t takers) noexcept {
+  /// Learns from a batch whose last task ended at `end`.
+  length learn(const node_batch& batch, clock::time_point end, bool by_owner, std::size_t takers) noexcept {
     using namespace granularity;
+    const auto start = batch.start;
+    const std::uint32_t count = batch.done();
     const auto took = std::max(end - start - (by_owner ? 0 : count) * transfer, clock::duration());
     const auto queues = static_cast<int>(std::max<std::size_t>(takers, 1));
-    if (took < queues * short_batch && batch_ < largest_batch)
+    const auto of_taken = took * batch.taken / count;
+    if (of_taken < queues * short_batch && batch_ < largest_batch)
       batch_ *= 2;
-    else if (took > queues * long_batch && batch_ > 1)
+    else if (of_taken > queues * long_batch && batch_ > 1)
       batch_ /= 2;
     if (loses(start, end, count, by_owner)) {
       tiny_in_a_row_ = std::max(tiny_in_a_row_, 2 * granularity::large_frame);

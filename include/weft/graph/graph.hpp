@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -20,26 +21,29 @@ namespace weft::inline WEFT_ABI::sched {
 ///
 /// Who may touch it when:
 ///  1. Under `mutex`: everything but the following.
-///  2. `mine`, `mine_count`, `mine_start`, `done`, `entered` belong to the owner of the strand.
-///  3. Hints that anybody may read: `may_take`, the `tiny_until` of `speed`, and `owner` outside the lock.
+///  2. `own` and `entered` belong to the owner of the strand.
+///  3. Hints that anybody may read: those behind `owner`, the `tiny_until` of `speed`, and, outside the lock,
+///     `owner`.
+///  4. Who has taken a node may ask may_be_reported_later and, if so, end it without the lock (keep_ready).
 class graph {
  public:
   using clock = base::clock;
 
-  base::spin_lock mutex;
-  frame* home = nullptr;                 ///< null: not in use
-  base::atomic<strand*> owner{nullptr};  ///< whose frame it is
-  base::atomic<graph*> outer{nullptr};   ///< the next one in the list strand::graphs
-  strand* waiter = nullptr;              ///< the owner, while it waits for something to do
-  graph_node* at = nullptr;              ///< what the owner executes
-  base::atomic<bool> may_take{false};
+  alignas(64) base::spin_lock mutex;                 // alone in its cache line: workers watch it
+  alignas(64) base::atomic<strand*> owner{nullptr};  ///< whose frame it is
+  base::atomic<graph*> outer{nullptr};               ///< the next one in the list strand::graphs
+  base::atomic<bool> may_take{false};                ///< something is ready,
+  base::atomic<bool> may_visit{false};               ///< or a thief should visit closures,
+  base::atomic<bool> wants_owner{false};             ///< or the owner
+  base::atomic<bool> owner_visits{false};            ///< who does so, and looks at nothing else
+  base::atomic<bool> nests{false};                   ///< tasks with children have been seen: a hint
+  base::atomic<std::uint32_t> may_keep{0};  ///< how many that become ready by what it ends a worker may keep
+  alignas(64) frame* home = nullptr;        ///< null: not in use
+  strand* waiter = nullptr;                 ///< the owner, while it waits for something to do
+  graph_node* at = nullptr;                 ///< what the owner executes
   granularity_estimator speed;
-  bool entered = false;             ///< the owner executes this frame by its graph
-  base::atomic<bool> nests{false};  ///< tasks with children have been seen: a hint
-  graph_node* mine = nullptr;       ///< taken by the owner, not begun
-  graph_node* done = nullptr;       ///< ended by the owner, not reported
-  std::uint32_t mine_count = 0;     ///< tasks of the owner's batch
-  clock::time_point mine_start{};   ///< when it was taken
+  node_batch own;        ///< the owner's
+  bool entered = false;  ///< the owner executes this frame by its graph
 
   /// Begins the graph of a frame. `from`: the closure that the owner is at, null if its body still forks.
   /// `versions`: how many an object may have. *Throws*: std::bad_alloc; then it is not in use.
@@ -80,39 +84,49 @@ class graph {
     clear();
   }
   bool can_be_given_up() const noexcept { return stolen_nodes_.empty(); }
+  /// Puts a node where those who may execute it find it.
+  void make_ready(graph_node& n) noexcept { (n.task->local ? local_ : ready_).push_back(n); }
 
   /// Visits closures until `wanted` nodes are ready or `budget` have been visited.
   void look_ahead(std::size_t wanted, std::size_t budget) noexcept {
-    while (!writing_back_ && ready_.size() < wanted && budget-- != 0 && visit_next()) {
+    while (!busy_ && ready_.size() < wanted && budget-- != 0 && visit_next()) {
     }
   }
+  /// The same, unless another worker does so. *Effects*: opens the lock meanwhile; the graph does not end.
+  void visit_ahead(std::size_t wanted, std::size_t budget) noexcept;
   /// The same, as far as it makes sense for so many workers who take batches.
-  void look_ahead(std::size_t takers) noexcept {
-    look_ahead(2 * takers * speed.batch(), 2 * granularity::large_frame);
-  }
+  void visit_for(std::size_t takers, bool by_owner) noexcept;
+  /// Whether somebody else visits closures now.
+  bool being_visited() const noexcept { return busy_; }
   /// Whether the values of renamed objects have to be written back now. Nothing is visited before that.
-  bool must_write_back() noexcept { return writing_back_ = unended_ == 0 && order_.versions().any(); }
+  bool must_write_back() noexcept {
+    if (under_way() || !order_.versions().any()) return false;
+    return busy_ = true;
+  }
   /// Moves them; by the owner. *Requires*: the lock is free.
   void write_back() noexcept {
-    order_.versions().write_back(failed_at_);
+    order_.versions().write_back(failed_at_.load(base::memory_order_relaxed));  // all have ended
     const std::lock_guard hold(mutex);
     forget();
-    writing_back_ = false;
+    busy_ = false;
   }
   std::uint64_t renames() noexcept { return order_.versions().renames(); }
   std::uint64_t folds() const noexcept { return folds_; }
   std::uint64_t replayed() const noexcept { return replay_.count(); }
   /// Whether all closures linked so far have ended.
-  bool all_ended() const noexcept { return unended_ == 0 && unvisited() == nullptr; }
+  bool all_ended() const noexcept { return !under_way() && unvisited() == nullptr; }
   std::size_t unended() const noexcept { return unended_; }
   std::size_t ready() const noexcept { return ready_.size(); }
   /// Whether there is something that only the owner can do.
   bool needs_owner() const noexcept {
-    return local_.size() != 0 || (failed() && ready_.size() != 0 && !next_is_for_thieves()) || unended_ == 0;
+    return local_.size() != 0 || (failed() && ready_.size() != 0 && !next_is_for_thieves()) || !under_way();
   }
-  bool failed() const noexcept { return failed_at_ != none; }
+  // Relaxed: under the lock; and of a failed task know those that waited for it when they are let go.
+  bool failed() const noexcept { return failed_at_.load(base::memory_order_relaxed) != none; }
   /// Whether a task must be dropped, because one before it failed.
-  bool must_drop(const graph_node& n) const noexcept { return n.index > failed_at_; }
+  bool must_drop(const graph_node& n) const noexcept {
+    return n.index > failed_at_.load(base::memory_order_relaxed);
+  }
 
   /// *Returns*: the most urgent ready node that a thief may run, and has use for; null if there is none.
   graph_node* take(thief_filter wanted = nullptr) noexcept {
@@ -126,7 +140,7 @@ class graph {
   }
   /// The same for the owner, who also runs local tasks, and drops what must be dropped.
   graph_node* take_for_owner() noexcept {
-    if (unended_ == 0) begin_anew();
+    if (!under_way()) begin_anew();
     for (;;) {
       graph_node* const n = (next_is_for_thieves() ? local_ : more_urgent(ready_, local_)).pop_front();
       if (n == nullptr || claim(*n)) return note_taken(n);
@@ -143,11 +157,30 @@ class graph {
     unclaim(n);
     make_ready(n);
   }
+  /// Whether a node that has just become ready must be made so for all: there may be more to ask than whether
+  /// it is ready, or who may execute it.
+  bool is_for_all(const graph_node& n, bool by_owner) const noexcept {
+    const closure& c = *n.task;
+    return n.claims != nullptr || must_drop(n) || c.may_wait_for_earlier || c.what->fence ||
+           (c.local && !by_owner);
+  }
+  /// Whether workers may keep what becomes ready by what they end.
+  bool may_be_kept() const noexcept {
+    return !failed() && !fences_.any() && ready_.levels() <= 1 && local_.levels() <= 1;
+  }
+  /// Whether who ends a node may go on with what becomes ready by that, and report it later. Without the
+  /// lock.
+  bool may_be_reported_later(const graph_node& n) const noexcept {
+    return may_keep.load(base::memory_order_relaxed) != 0 && n.parts == nullptr && n.claims == nullptr;
+  }
+  /// Learns of so many nodes that became ready and were kept by one worker.
+  void note_kept(std::uint32_t count) noexcept { away_ += count; }
+  bool has_local() const noexcept { return local_.size() != 0; }
 
   /// The first failure in reference order counts.
   void fail(std::uint32_t index, placed_exception e) noexcept {
-    if (index >= failed_at_) return;
-    failed_at_ = index;
+    if (index >= failed_at_.load(base::memory_order_relaxed)) return;  // under the lock, here and below
+    failed_at_.store(index, base::memory_order_relaxed);
     failure_ = std::move(e);
   }
   placed_exception take_failure() noexcept { return std::exchange(failure_, {}); }
@@ -156,6 +189,7 @@ class graph {
   /// to `folds`.
   void finish(graph_node& n, graph_entry*& folds) noexcept {
     --away_;
+    if (n.ran) return count_ended(n);
     unclaim(n);
     n.ran = true;
     if (n.unfolded == 0) return release(n);
@@ -210,11 +244,11 @@ class graph {
     return found;
   }
   /// Learns from a batch, see granularity_estimator::learn.
-  void learn_batch(clock::time_point begin, clock::time_point end, std::uint32_t count, bool own,
+  void learn_batch(const node_batch& batch, clock::time_point end, bool by_owner,
                    std::size_t takers) noexcept {
     steal_cooldown& around = owner.load(base::memory_order_relaxed)->cooldown;
     using enum granularity_estimator::length;
-    const auto length = speed.learn(begin, end, count, own, takers);
+    const auto length = speed.learn(batch, end, by_owner, takers);
     if (length == tiny) {
       around.begin(*home->parent, end + granularity::first_cooldown);
       speed.leave_until(end + granularity::first_cooldown);
@@ -230,8 +264,9 @@ class graph {
   /// *Returns*: the closure behind which the owner can go on without the graph, in reference order: all
   /// before it have ended, and whatever has ended behind it says so in its state. Null if there is none now.
   closure* left_behind() const noexcept {
-    if (unended_ == 0) return last_;
-    if (away_ != 0 || !all_plain_ || stuck_ || replay_.on() || order_.versions().any()) return nullptr;
+    if (!under_way()) return last_;
+    if (busy_ || away_ != 0 || !all_plain_ || stuck_ || replay_.on() || order_.versions().any())
+      return nullptr;
     closure* last = nullptr;
     // Acquire: as in visit_next.
     for (closure* c = first_;
@@ -242,27 +277,38 @@ class graph {
   }
   /// To be called before the lock is released: a hint.
   void update_hint() noexcept {
-    may_take.store(ready_.size() != 0 && (!failed() || next_is_for_thieves()), base::memory_order_relaxed);
+    const auto set = [](auto& hint, auto value) {  // a store costs readers their copies of the line
+      if (hint.load(base::memory_order_relaxed) != value) hint.store(value, base::memory_order_relaxed);
+    };
+    set(may_take, ready_.size() != 0 && (!failed() || next_is_for_thieves()));
+    const bool low =
+        home != nullptr && !busy_ && !stuck_ && ready_.size() < enough_ && unvisited() != nullptr;
+    set(wants_owner, low);
+    set(may_visit, low && !owner_is_near());
+    set(may_keep, may_be_kept() ? speed.batch() : 0);
   }
 
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
+  /// Whether tasks have not ended, or somebody is about to find more of them.
+  bool under_way() const noexcept { return busy_ || unended_ != 0; }
   closure* unvisited() const noexcept { return cursor_->load(base::memory_order_acquire); }
 
   void clear() noexcept {
-    at = mine = done = nullptr;
+    at = nullptr;
+    own = {};
     waiter = nullptr;
     entered = false;
     nests.store(false, base::memory_order_relaxed);
-    mine_count = 0;
     speed.reset();
     first_ = last_ = nullptr;
     away_ = 0;
     all_plain_ = true;
-    failed_at_ = none;
+    failed_at_.store(none, base::memory_order_relaxed);
     failure_ = {};
     next_index_ = 1;
     folds_ = unended_ = 0;
+    enough_ = 1;
     stolen_nodes_.clear();
     raised_.clear();
     ready_.clear();
@@ -284,6 +330,12 @@ class graph {
   void visit_without_memory() noexcept;
   /// *Returns*: false if there is nothing to visit, or no memory.
   bool visit_next() noexcept;
+  /// Visits up to so many closures with the lock open, as long as these need nothing but nodes and edges.
+  /// *Returns*: how many.
+  std::size_t visit_unlocked(std::size_t most) noexcept;
+  graph_node& make_node(closure& c, int priority, bool running);
+  /// Whether the owner is likely to come soon: it has the closures in its cache, and visits them faster.
+  bool owner_is_near() const noexcept;
   /// Enters and leaves replays at the next closure: only where they continue, or all nodes have ended and all
   /// objects are at home. *Returns*: false if it must wait for that.
   bool replays(closure& c, closure_state state) noexcept;
@@ -297,26 +349,15 @@ class graph {
     away_ += n != nullptr;
     return n;
   }
-  void make_ready(graph_node& n) noexcept { (n.task->local ? local_ : ready_).push_back(n); }
-  /// The node has ended, and those that waited for it go on.
+  /// The node of a task has ended, and those that waited for it go on.
   void release(graph_node& n) noexcept {
-    n.ended = true;
-    if (n.task != nullptr) {
-      --unended_;
-      // For the owner, who may go on without the graph, and for thieves that search the frame then. Relaxed:
-      // he sees it under the lock, they see it behind leave_graph.
-      if (n.task->state.load(base::memory_order_relaxed) == closure_state::created)
-        n.task->state.store(closure_state::done, base::memory_order_relaxed);
-    }
+    tell_closure(n);
+    count_ended(n);
+    release_waiting(n, [this](graph_node& w) { make_ready(w); });
+  }
+  void count_ended(graph_node& n) noexcept {
+    --unended_;
     if (graph_node* const f = fences_.end(n)) make_ready(*f);
-    for (graph_edge* e = n.out; e != nullptr; e = e->next) {
-      graph_node& w = *e->to;
-      if (--w.waits != 0 || w.running) continue;
-      if (w.task != nullptr)
-        make_ready(w);
-      else
-        release(w);  // joins wait for tasks only: no deeper
-    }
   }
   void unclaim(graph_node& n) noexcept {
     for (graph_claim* c = n.claims; c != nullptr; c = c->next) {
@@ -333,18 +374,20 @@ class graph {
   closure* last_ = nullptr;                   // visited
   base::atomic<closure*>* cursor_ = nullptr;  // where the next one to be visited is, or will be linked
   std::uint32_t next_index_ = 1;              // 0 is before all: a failure there drops every task
-  std::uint32_t failed_at_ = none;
+  base::atomic<std::uint32_t> failed_at_{none};
   placed_exception failure_;
   std::size_t unended_ = 0;  // nodes of visited closures
   std::size_t away_ = 0;     // of these, taken or begun
   bool all_plain_ = true;    // all of these know only read, write and update of whole objects
   int base_priority_ = 0;
-  bool stuck_ = false, writing_back_ = false;
+  std::size_t enough_ = 1;  // so many ready nodes
+  bool stuck_ = false;      // there is no memory
+  bool busy_ = false;       // somebody visits closures, or writes values back, with the lock open
   std::uint64_t folds_ = 0;
   ready_list ready_, local_;
   std::vector<closure*> raised_;           // visited when they had failed already; they keep their exceptions
   std::vector<graph_node*> stolen_nodes_;  // of closures that were stolen before the frame was promoted
-  graph_node last_resort_{.task = nullptr, .index = 0};
+  std::optional<graph_node> last_resort_;
   graph_order order_;
   graph_fences fences_;
   graph_replay replay_;

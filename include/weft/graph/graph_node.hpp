@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/task/closure.hpp>
+#include <weft/task/node_batch.hpp>
 
 #include <map>
 #include <utility>
@@ -15,7 +16,30 @@ struct graph_entry;
 /// `to` waits for the node whose list this is in.
 struct graph_edge {
   graph_node* to;
-  graph_edge* next;
+  graph_edge* next = nullptr;
+};
+
+/// Who waits for a node: one after the other is added, until the node ends.
+/// *Thread safety*: one thread adds, another one closes.
+class waiting_nodes {
+ public:
+  /// Whether the node has ended. Acquire: what its task did is visible then.
+  bool closed() const noexcept { return first_.load(base::memory_order_acquire) == end(); }
+  /// *Returns*: false if the node has ended.
+  bool add(graph_edge& e) noexcept {
+    e.next = first_.load(base::memory_order_acquire);
+    do {
+      if (e.next == end()) return false;
+    } while (!first_.compare_exchange_weak(e.next, &e, base::memory_order_acq_rel));  // pairs with close
+    return true;
+  }
+  /// The node has ended. *Returns*: the last one that was added. *Requires*: not closed.
+  graph_edge* close() noexcept { return first_.exchange(end(), base::memory_order_acq_rel); }  // with both
+
+ private:
+  /// No edge is there.
+  graph_edge* end() const noexcept { return reinterpret_cast<graph_edge*>(const_cast<waiting_nodes*>(this)); }
+  base::atomic<graph_edge*> first_{nullptr};
 };
 
 /// A member of an entry's current group.
@@ -71,24 +95,67 @@ struct graph_redirection {
   graph_redirection* next;
 };
 
-/// *Thread safety*: everything under the lock of the graph; `task` is constant, and so are `parts` and
-/// `redirections` once the node is ready.
+/// *Thread safety*: `waits` and `out` belong to all; whoever has taken a node has its `dropped` and `next`;
+/// `task`, `index`, `priority` are constant, and so are `running`, `parts`, `claims` and `redirections` once
+/// it has been visited. The rest is for the holder of the graph's lock.
 struct graph_node {
-  closure* task;        ///< null: a join of many
-  std::uint32_t index;  ///< in reference order
-  int priority = 0;
-  bool running = false;        ///< begun, maybe before the frame was promoted
-  bool ran = false;            ///< its body has ended, or it was dropped
-  bool dropped = false;        ///< it never ran, and its arguments are gone
-  bool ended = false;          ///< and its contributions are in their objects
-  std::uint32_t waits = 0;     ///< for how many
-  std::uint32_t unfolded = 0;  ///< contributions not yet in their objects
-  graph_edge* out = nullptr;   ///< who waits for this
-  graph_node* next = nullptr;  ///< in a list of ready, blocked, taken or finished nodes
+  explicit graph_node(closure* c, std::uint32_t i = 0, int p = 0, bool r = false) noexcept
+      : task(c), index(i), priority(p), running(r) {}
+
+  closure* const task;        ///< null: a join of many
+  const std::uint32_t index;  ///< in reference order
+  const int priority;
+  const bool running;    ///< begun, maybe before the frame was promoted
+  bool ran = false;      ///< its body has ended, or it was dropped; set without the lock if all
+                         ///< that waited for it has been told
+  bool dropped = false;  ///< it never ran, and its arguments are gone
+  base::atomic<std::uint32_t> waits{1};  ///< for how many; one of them: that it has been visited
+  std::uint32_t unfolded = 0;            ///< contributions not yet in their objects
+  waiting_nodes out;                     ///< who waits until its contributions, too, are in their objects
+  graph_node* next = nullptr;            ///< in a list of ready, blocked, taken or finished nodes
   graph_part* parts = nullptr;
   graph_claim* claims = nullptr;
   graph_redirection* redirections = nullptr;
+
+  /// Whether nobody waits for it any more.
+  bool ended() const noexcept { return out.closed(); }
+  /// One that it has waited for has ended, or it has been visited. *Returns*: whether it was the last.
+  /// Release and acquire: what all of them did is visible to whoever runs it.
+  bool let_go() noexcept { return waits.fetch_sub(1, base::memory_order_acq_rel) == 1; }
 };
+
+/// Notes in the closure of a node that it has ended: for the owner, who may go on without the graph, and for
+/// thieves that search the frame then. Relaxed: he sees it under the lock, they see it behind leave_graph.
+inline void tell_closure(const graph_node& n) noexcept {
+  if (n.task->state.load(base::memory_order_relaxed) == closure_state::created)
+    n.task->state.store(closure_state::done, base::memory_order_relaxed);
+}
+
+/// A node has ended: calls `ready` for each task that has waited for nothing else. *Thread safety*: whoever
+/// has taken the node, with or without the lock of the graph.
+template <class Ready>
+void release_waiting(graph_node& n, const Ready& ready) noexcept {
+  for (const graph_edge* e = n.out.close(); e != nullptr; e = e->next) {
+    graph_node& w = *e->to;
+    if (!w.let_go() || w.running) continue;
+    if (w.task != nullptr)
+      ready(w);
+    else
+      release_waiting(w, ready);  // joins wait for tasks only: no deeper
+  }
+}
+
+inline graph_node* node_batch::next() noexcept {
+  --left;
+  return std::exchange(unbegun, unbegun->next);
+}
+inline void node_batch::keep(graph_node* first, std::uint32_t count) noexcept {
+  graph_node** end = &unbegun;
+  while (*end != nullptr) end = &(*end)->next;
+  *end = first;
+  left += count;
+  kept += count;
+}
 
 /// To be called by whoever is about to run the node's task.
 inline void prepare(const graph_node& n) noexcept {

@@ -20,11 +20,91 @@ inline void graph::visit_without_memory() noexcept {
   replay_.stop();
   if (state == closure_state::done) return;
   if (state == closure_state::failed) return note_raised(c, next_index_++);
-  last_resort_ = {.task = &c, .index = next_index_++, .running = state == closure_state::stolen};
-  order_.all_wait_for(last_resort_);
+  graph_node& n = last_resort_.emplace(&c, next_index_++, 0, state == closure_state::stolen);
+  order_.all_wait_for(n);
   ++unended_;
-  away_ += last_resort_.running;
-  last_resort_.running ? note_stolen(c, last_resort_, state) : local_.push_back(last_resort_);
+  away_ += n.running;
+  n.running ? note_stolen(c, n, state) : local_.push_back(n);
+}
+
+inline bool graph::owner_is_near() const noexcept {
+  return entered && waiter == nullptr &&
+         (own.taken == 0 || clock::now() - own.start < granularity::owner_stays_away);
+}
+
+inline void graph::visit_for(std::size_t takers, bool by_owner) noexcept {
+  if (!by_owner && owner_is_near()) return;
+  enough_ = 2 * takers * speed.batch();
+  if (!by_owner) return visit_ahead(enough_, granularity::visited_by_thieves);
+  if (busy_ || ready_.size() >= enough_ || unvisited() == nullptr) return;
+  owner_visits.store(true, base::memory_order_relaxed);  // a hint
+  visit_ahead(enough_, granularity::visited_at_once);
+  owner_visits.store(false, base::memory_order_relaxed);
+}
+
+inline void graph::visit_ahead(std::size_t wanted, std::size_t budget) noexcept {
+  constexpr std::size_t chunk = 32;
+  std::size_t locked = 2 * granularity::large_frame;  // so many with the lock closed: others wait for it
+  while (!busy_ && !stuck_ && ready_.size() < wanted && budget != 0) {
+    if (const std::size_t visited = visit_unlocked(std::min(budget, chunk)); visited != 0) {
+      budget -= visited;
+    } else {
+      if (locked-- == 0 || !visit_next()) return;
+      --budget;
+    }
+  }
+}
+
+inline std::size_t graph::visit_unlocked(std::size_t most) noexcept {
+  const std::optional<int> priority = ready_.only_priority();
+  const auto needs_lock = [&](closure& c) {
+    const descriptor& d = *c.what;
+    if (!d.plain || d.fence || d.marker || c.local) return true;
+    // Acquire: as in visit_next.
+    const closure_state state = c.state.load(base::memory_order_acquire);
+    if (state != closure_state::created || !replay_.goes_on_with(c, state)) return true;
+    const int given = d.options(c).priority;
+    return (given != 0 ? given : base_priority_) != *priority;
+  };
+  if (!priority) return 0;
+  closure* const next = unvisited();
+  if (next == nullptr || needs_lock(*next)) return 0;
+  busy_ = true;
+  update_hint();
+  mutex.unlock();
+  // They wait to be let go, below.
+  graph_node* first = nullptr;
+  graph_node** link = &first;
+  std::size_t count = 0;
+  bool memory = true;
+  for (closure* c; count < most && (c = unvisited()) != nullptr && !needs_lock(*c); ++count) {
+    try {
+      graph_node& n = make_node(*c, *priority, false);
+      *link = &n;
+      link = &n.next;
+    } catch (const std::bad_alloc&) {
+      memory = false;
+      break;
+    }
+    last_ = c;
+    cursor_ = &c->next;
+  }
+  mutex.lock();
+  busy_ = false;
+  stuck_ = !memory;  // see begin_anew
+  unended_ += count;
+  while (first != nullptr) {
+    graph_node& n = *std::exchange(first, first->next);
+    if (n.let_go()) make_ready(n);
+  }
+  return count;
+}
+
+inline graph_node& graph::make_node(closure& c, int priority, bool running) {
+  graph_node& n = replay_.on() ? replay_.add(order_, c, next_index_, priority, running)
+                               : order_.add(c, next_index_, priority, running);
+  ++next_index_;
+  return n;
 }
 
 inline bool graph::visit_next() noexcept {
@@ -86,14 +166,12 @@ inline graph_node& graph::visit(closure& c, bool running) {
   const int priority = o.priority != 0 ? o.priority : base_priority_;
   (c.local ? local_ : ready_).expect(priority);
   if (c.what->fence) fences_.expect();
-  const graph_node made{.task = &c, .index = next_index_, .priority = priority, .running = running};
-  graph_node& n = replay_.on() ? replay_.add(order_, made) : order_.add(made);
-  ++next_index_;
+  graph_node& n = make_node(c, priority, running);
   away_ += running;
   all_plain_ = all_plain_ && c.what->plain && !c.what->fence && !c.what->marker;
   if (c.what->fence && !running) fences_.add(n, unended_);
   ++unended_;
-  if (!running && n.waits == 0) make_ready(n);
+  if (n.let_go() && !running) make_ready(n);
   return n;
 }
 

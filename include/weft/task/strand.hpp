@@ -10,6 +10,7 @@
 #include <weft/task/exposure.hpp>
 #include <weft/task/frame.hpp>
 #include <weft/task/held_lock.hpp>
+#include <weft/task/node_batch.hpp>
 #include <weft/task/races.hpp>
 #include <weft/task/steal_cooldown.hpp>
 #include <weft/task/task_lifetime.hpp>
@@ -163,10 +164,7 @@ struct alignas(64) strand {
   steal_cooldown cooldown;                           ///< frames that thieves leave to the owner
   graph* source_graph = nullptr;                ///< whose nodes it executes, if it took them from a graph:
   graph_node* node = nullptr;                   ///< the one it executes,
-  graph_node* batch = nullptr;                  ///< those not begun,
-  graph_node* finished = nullptr;               ///< and those ended and not reported,
-  std::uint32_t batch_size = 0;                 ///< all of a batch that was taken
-  base::clock::time_point batch_start{};        ///< then
+  node_batch batch;                             ///< and its others. `start`: of any stolen task
   int priority = 0;                             ///< what its tasks inherit
   std::uint32_t deepest = exposure::unlimited;  ///< depth limit that its first task begins with
   strand* victim = nullptr;             ///< whose closure this strand executes; else null, and at_end is set,

@@ -15,6 +15,7 @@ namespace weft::inline WEFT_ABI::sched {
 /// that ends.
 class graph_fences {
  public:
+  bool any() const noexcept { return !all_.empty(); }
   /// Makes room for one more. *Throws*: std::bad_alloc.
   void expect() { all_.reserve(all_.size() + 1); }
   /// A fence has been visited, behind `unended` other nodes. *Requires*: expect(). *Effects*: it waits, if
@@ -23,7 +24,7 @@ class graph_fences {
     all_.push_back({&fence, unended - counted_});
     counted_ = unended;
     if (unended != 0)
-      ++fence.waits;
+      fence.waits.fetch_add(1, base::memory_order_relaxed);  // it has not been let go
     else
       ++first_;
   }
@@ -48,7 +49,7 @@ class graph_fences {
   graph_node* next_() noexcept {
     if (first_ == all_.size() || all_[first_].unended != 0) return nullptr;
     graph_node* const f = all_[first_++].node;
-    return --f->waits == 0 ? f : nullptr;  // else it waits for a node that is just being released
+    return f->let_go() ? f : nullptr;  // else it waits for a node that is just being released
   }
   struct entry {
     graph_node* node;

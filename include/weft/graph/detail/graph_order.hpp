@@ -18,32 +18,30 @@ class graph_order final : private access_visitor {
   graph_order(const graph_order&) = delete;
   graph_order& operator=(const graph_order&) = delete;
 
-  /// Adds the node of a closure after all earlier ones. *Throws*: std::bad_alloc; then it may be added again
-  /// when all earlier ones have ended, or all may be forgotten.
-  graph_node& add(const graph_node& made) {
-    node_ = &make_node(made);
-    closure& c = *made.task;
-    try {
-      wait_for(*node_, barrier_);
-      for (std::size_t i = 0; i < c.what->objects; ++i)
-        add({.object = c.objects()[i],
-             .mode = c.what->modes[i],
-             .place = static_cast<void*>(const_cast<void**>(c.objects() + i)),
-             .kind = c.what->kinds != nullptr ? c.what->kinds[i] : nullptr});
-      if (c.what->more != nullptr) c.what->more(c, *this);
-    } catch (...) {
-      node_->running = true;  // or those it was to wait for would make it ready
-      throw;
-    }
-    return *node_;
+  /// Makes the node of a closure, after all earlier ones: it waits for those and to be let go. *Throws*:
+  /// std::bad_alloc; then it may be added again when all earlier ones have ended, or all may be forgotten.
+  graph_node& add(closure& c, std::uint32_t index, int priority, bool running) {
+    graph_node& n = *(node_ = make_node(&c, index, priority, running));
+    wait_for(n, barrier_);
+    for (std::size_t i = 0; i < c.what->objects; ++i)
+      add({.object = c.objects()[i],
+           .mode = c.what->modes[i],
+           .place = static_cast<void*>(const_cast<void**>(c.objects() + i)),
+           .kind = c.what->kinds != nullptr ? c.what->kinds[i] : nullptr});
+    if (c.what->more != nullptr) c.what->more(c, *this);
+    return n;
   }
   /// Makes a node that is ordered by wait_for alone. *Throws*: std::bad_alloc.
-  graph_node& make_node(const graph_node& made) { return *make(made); }
-  /// `n` is to wait for `before`, unless that is null or has ended. *Throws*: std::bad_alloc.
+  graph_node* make_node(closure* c, std::uint32_t index = 0, int priority = 0, bool running = false) {
+    return ::new (memory_.allocate(sizeof(graph_node))) graph_node(c, index, priority, running);
+  }
+  /// `n` is to wait for `before`, unless that is null or has ended. *Requires*: `n` has not been let go.
+  /// *Throws*: std::bad_alloc.
   void wait_for(graph_node& n, graph_node* before) {
-    if (before == nullptr || before->ended || before == &n) return;
-    before->out = make(graph_edge{&n, before->out});
-    ++n.waits;
+    if (before == nullptr || before == &n || before->ended()) return;
+    graph_edge& e = *make(graph_edge{&n});
+    n.waits.fetch_add(1, base::memory_order_relaxed);  // released by add, for whoever ends `before`
+    if (!before->out.add(e)) n.waits.fetch_sub(1, base::memory_order_relaxed);  // it has just ended
   }
   /// All nodes added later are to wait for this one.
   void all_wait_for(graph_node& n) noexcept { barrier_ = &n; }
@@ -130,19 +128,20 @@ class graph_order final : private access_visitor {
     graph_node* single = nullptr;
     graph_node* join = nullptr;
     for (graph_member* m = e.members; m != nullptr; m = m->next) {
-      if (m->node->ended || m->node == &n) continue;
+      if (m->node == &n || m->node->ended()) continue;
       if (single == nullptr) {
         single = m->node;
         continue;
       }
       if (join == nullptr) {
-        join = make(graph_node{.task = nullptr, .index = 0});
+        join = make_node(nullptr);
         wait_for(*join, single);
       }
       wait_for(*join, m->node);
     }
-    if (e.members == nullptr || single == nullptr) return nullptr;
-    return join != nullptr ? join : single;
+    if (join == nullptr) return single;
+    if (join->let_go()) join->out.close();  // all of them have ended meanwhile
+    return join;
   }
 
   graph_node* node_ = nullptr;     // being added

@@ -59,16 +59,11 @@ class graph_replay {
     if (on() && next_ < of_->size()) now_[next_++] = nullptr;
   }
   /// Adds the node of the next task. *Throws*: std::bad_alloc; then all is forgotten when all have ended.
-  graph_node& add(graph_order& order, const graph_node& made) {
-    graph_node& n = order.make_node(made);
-    try {
-      for (const earlier_task e : of_->before(next_))
-        if (e.place() >= (e.previous() ? before_from_ : now_from_))
-          order.wait_for(n, (e.previous() ? before_ : now_)[e.place()]);
-    } catch (...) {
-      n.running = true;  // or those it was to wait for would make it ready
-      throw;
-    }
+  graph_node& add(graph_order& order, closure& c, std::uint32_t index, int priority, bool running) {
+    graph_node& n = *order.make_node(&c, index, priority, running);
+    for (const earlier_task e : of_->before(next_))
+      if (e.place() >= (e.previous() ? before_from_ : now_from_))
+        order.wait_for(n, (e.previous() ? before_ : now_)[e.place()]);
     now_[next_++] = &n;
     ++replayed_;
     return n;

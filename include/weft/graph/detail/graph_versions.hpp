@@ -51,7 +51,7 @@ class graph_versions {
     for (graph_version* v = current.next; v != &current; v = v->next, ++count)
       if (chosen == nullptr || sooner(*v, *chosen)) chosen = v;
     auto* const renaming = make(graph_renaming{nullptr, &n, e.renamed->newest});
-    if ((chosen == nullptr || !chosen->users->ended) && count < most_) {
+    if ((chosen == nullptr || !chosen->users->ended()) && count < most_) {
       auto* const added = make(graph_version{.place = nullptr, .kind = a.kind, .next = current.next});
       added->place = ::operator new(a.kind->size, std::align_val_t(a.kind->alignment), std::nothrow);
       if (added->place != nullptr) chosen = current.next = added;
@@ -91,7 +91,7 @@ class graph_versions {
  private:
   /// Whether `a` is, or probably will be, out of use before `b`. *Requires*: neither is the current one.
   static bool sooner(const graph_version& a, const graph_version& b) noexcept {
-    if (a.users->ended != b.users->ended) return a.users->ended;
+    if (const bool ended = a.users->ended(); ended != b.users->ended()) return ended;
     const auto age = [](const graph_version& v) { return v.writer != nullptr ? v.writer->index : 0; };
     return age(a) < age(b);  // indices begin at 1
   }

@@ -5,6 +5,7 @@
 #include <weft/graph/graph_node.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::sched {
@@ -73,6 +74,10 @@ class ready_list {
     return nullptr;
   }
   std::size_t size() const noexcept { return size_; }
+  /// The priority of all that were expected; none if there are several, or none was.
+  std::optional<int> only_priority() const noexcept {
+    return levels_.size() == 1 ? std::optional(levels_.front().priority) : std::nullopt;
+  }
   /// How many different priorities were expected.
   std::size_t levels() const noexcept { return levels_.size(); }
   /// Forgets all nodes and expectations.

@@ -109,6 +109,11 @@ class engine {
     if (searching.load(base::memory_order_relaxed) == 0 && bell.any_waiting()) bell.notify_one();
   }
 
+  /// Whether a worker has nothing to do. A hint.
+  bool any_idle() const noexcept {
+    return searching.load(base::memory_order_relaxed) != 0 || bell.any_waiting();
+  }
+
   /// Hands a strand to whichever worker comes first: a new run, or a body whose nested run has ended.
   void submit(strand& s) noexcept {
     if (admit(s)) enqueue(s);

@@ -43,16 +43,18 @@ inline void end_graph(strand& s, frame& f, graph& g) noexcept {
 }
 
 /// The owner reports what it has ended, the last at `end`, and gives back what it has not begun.
-/// Contributions to be folded are added to `folds`. *Requires*: the lock is held.
-inline void report(strand& s, frame& f, graph& g, graph::clock::time_point end,
-                   graph_entry*& folds) noexcept {
+/// Contributions to be folded are added to `folds`. *Returns*: what it goes on with; maybe null. *Requires*:
+/// the lock is held.
+inline graph_node* report(strand& s, frame& f, graph& g, graph::clock::time_point end, graph_node* for_all,
+                          graph_entry*& folds) noexcept {
   const bool stopped = s.run.load(base::memory_order_relaxed)->stopped.load(base::memory_order_acquire);
   if (f.is(frame::closed)) g.fail(stopped || g.at == nullptr ? 0 : g.at->index, f.take_failure());
-  if (g.at != nullptr) g.at->next = std::exchange(g.done, g.at);
+  if (g.at != nullptr) g.at->next = std::exchange(g.own.ended, g.at);
   g.at = nullptr;
-  hand_in(g, g.mine, g.done, folds);
-  if (g.mine_count != 0)
-    g.learn_batch(g.mine_start, end, std::exchange(g.mine_count, 0), true, s.executor->home().takers());
+  if (g.own.taken != 0) g.learn_batch(g.own, end, true, s.executor->home().takers());
+  graph_node* const next = hand_in(g, g.own, for_all, !g.has_local() && !g.unprofitable(), folds);
+  g.own = {};
+  return next;
 }
 
 /// What the owner does next, decided under the lock.
@@ -68,9 +70,9 @@ enum class owner_step : std::uint8_t {
 
 /// `now`: when the owner came to the lock. *Requires*: that is held.
 inline owner_step choose_step(strand& s, frame& f, graph& g, graph::clock::time_point now,
-                              graph_entry*& folds) noexcept {
+                              graph_node* for_all, graph_entry*& folds) noexcept {
   g.entered = true;
-  report(s, f, g, now, folds);
+  graph_node* n = report(s, f, g, now, for_all, folds);
   if (folds != nullptr) return owner_step::fold;
   if (g.must_write_back()) return owner_step::write_back;
   const bool unprofitable = g.unprofitable();
@@ -78,11 +80,9 @@ inline owner_step choose_step(strand& s, frame& f, graph& g, graph::clock::time_
     leave_graph(s, f, g, *last);
     return owner_step::left;
   }
-  graph_node* n = unprofitable ? g.take_for_owner() : nullptr;
-  if (n == nullptr) {
-    g.look_ahead(s.executor->home().takers());
-    n = g.take_for_owner();
-  }
+  if (n == nullptr && unprofitable) n = g.take_for_owner();
+  if (n == nullptr || !unprofitable) g.visit_for(s.executor->home().takers(), true);
+  if (n == nullptr) n = g.take_for_owner();
   if (n == nullptr) {
     if (!g.all_ended()) return owner_step::wait;
     end_graph(s, f, g);
@@ -95,11 +95,7 @@ inline owner_step choose_step(strand& s, frame& f, graph& g, graph::clock::time_
     n->dropped = true;
     return owner_step::drop;
   }
-  if (!g.failed()) {
-    g.mine_count = take_batch(g, g.tiny() ? 1u : s.executor->home().takers(), *n);
-    g.mine_start = graph::clock::now();
-  }
-  g.mine = std::exchange(n->next, nullptr);
+  if (!g.failed()) take_batch(g, g.tiny() ? 1u : s.executor->home().takers(), *n, g.own);
   return owner_step::run;
 }
 
@@ -108,24 +104,29 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, graph
   base::backoff patience;
   for (unsigned round = 0;; ++round) {
     // Without the lock, while nothing special has happened: the next of the batch.
-    if (g.entered && g.mine != nullptr && !f.is(frame::closed) &&
-        (base::owner_load(s.attention) & ~observed) == 0) {
-      g.at->next = std::exchange(g.done, g.at);
-      g.at = std::exchange(g.mine, g.mine->next);
-      base::owner_store(f.current, g.at->task);
-      return g.at->task;
+    graph_node* for_all = nullptr;
+    if (g.own.taken != 0 && g.at != nullptr && !f.is(frame::closed)) {
+      if (g.may_be_reported_later(*g.at)) for_all = keep_ready(g, g.own, *g.at, true);
+      if (for_all == nullptr && !g.wants_owner.load(base::memory_order_relaxed) &&
+          goes_on(g, g.own, s.executor->home(), base::owner_load(s.attention))) {
+        g.at->next = std::exchange(g.own.ended, g.at);
+        g.at = g.own.next();
+        base::owner_store(f.current, g.at->task);
+        return g.at->task;
+      }
     }
     if (look(s) || s.run.load(base::memory_order_relaxed)->stopped.load(base::memory_order_acquire))
       f.close(cancellation(), nullptr);
     graph_entry* folds = nullptr;
     owner_step now;
-    bool tiny;
+    bool tiny, visited;
     const auto arrival = graph::clock::now();
     {
       const std::lock_guard hold(g.mutex);
-      now = choose_step(s, f, g, arrival, folds);
+      now = choose_step(s, f, g, arrival, for_all, folds);
       g.update_hint();
       tiny = g.tiny();
+      visited = g.being_visited();
     }
     switch (now) {
       case owner_step::ended:
@@ -149,7 +150,7 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, graph
     }
     if (g.may_take.load(base::memory_order_relaxed) && sleepers_near(s)) offer(s, !tiny);
     if (now == owner_step::run) return g.at->task;
-    if (round < 32) {
+    if (round < 32 || visited) {
       patience.wait();
     } else if (!s.executor->await(s, {.large = &g}, as_data)) {
       outcome = graph_outcome::aside;

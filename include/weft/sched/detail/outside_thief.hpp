@@ -65,10 +65,7 @@ WEFT_FUNCTION unsigned outside_thief::workers() const noexcept {
   return static_cast<unsigned>(engine_.workers.size());
 }
 
-WEFT_FUNCTION bool outside_thief::workers_idle() const noexcept {
-  // Relaxed: a hint.
-  return engine_.searching.load(base::memory_order_relaxed) != 0 || engine_.bell.any_waiting();
-}
+WEFT_FUNCTION bool outside_thief::workers_idle() const noexcept { return engine_.any_idle(); }
 
 WEFT_FUNCTION strand& outside_thief::execute(outside_task& task, run_state& run) {
   strand& s = engine_.take_strand();

@@ -84,14 +84,21 @@ inline strand* worker::take_from_graphs(strand& s, bool running) noexcept {
        g = g->outer.load(base::memory_order_acquire)) {
     // Hints, all of them: locks are for those who have something to do behind.
     if (g->owner.load(base::memory_order_relaxed) != &s) return nullptr;  // it has ended meanwhile
-    if (!g->may_take.load(base::memory_order_relaxed) && !thorough_) continue;
+    if (!g->may_take.load(base::memory_order_relaxed) && !g->may_visit.load(base::memory_order_relaxed) &&
+        !thorough_)
+      continue;
     if (running && g->speed.tiny_until().lies_ahead()) {
       look_again_at(g->speed.tiny_until().get());
       continue;
     }
     strand* batch = nullptr;
     {
-      const std::lock_guard hold(g->mutex);
+      // Who has nothing in hand leaves the lock to those who have, unless it is about to sleep.
+      std::unique_lock hold(g->mutex, std::defer_lock);
+      if (thorough_)
+        hold.lock();
+      else if (!hold.try_lock())
+        continue;
       // Relaxed: all changes happen under the lock.
       if (g->home == nullptr || g->owner.load(base::memory_order_relaxed) != &s) return nullptr;
       batch = take_from_graph(*g, s);
@@ -106,9 +113,9 @@ inline strand* worker::take_from_graphs(strand& s, bool running) noexcept {
   return nullptr;
 }
 
-/// Takes more ready nodes for one of the `takers` behind `first`, where tasks are short and plenty.
-/// *Returns*: how many it has then. *Requires*: the lock is held.
-inline std::uint32_t take_batch(graph& g, std::size_t takers, graph_node& first) noexcept {
+/// Begins a batch with `first`, which was taken, and takes more ready nodes for one of the `takers` where
+/// tasks are short and plenty. *Requires*: the lock is held.
+inline void take_batch(graph& g, std::size_t takers, graph_node& first, node_batch& batch) noexcept {
   const std::size_t share = std::min<std::size_t>(g.speed.batch(), g.ready() / takers);
   graph_node* last = &first;
   std::uint32_t count = 1;
@@ -119,7 +126,7 @@ inline std::uint32_t take_batch(graph& g, std::size_t takers, graph_node& first)
     ++count;
   }
   last->next = nullptr;
-  return count;
+  batch = {.unbegun = first.next, .left = count - 1, .taken = count, .start = graph::clock::now()};
 }
 
 /// *Returns*: a strand that executes nodes of the graph, null if none is ready. *Requires*: the lock is
@@ -127,25 +134,21 @@ inline std::uint32_t take_batch(graph& g, std::size_t takers, graph_node& first)
 inline strand* worker::take_from_graph(graph& g, strand& s) noexcept {
   strand* const thief = spare();
   if (thief == nullptr) return nullptr;
-  g.look_ahead(home_->takers());
+  g.visit_for(home_->takers(), false);
   graph_node* n = g.take(may_take_);
   // What this thief has use for may stand behind much that is ready.
   for (std::size_t ready = g.ready(); may_take_ != nullptr && n == nullptr; ready = g.ready()) {
-    g.look_ahead(ready + 1, granularity::large_frame);
+    g.visit_ahead(ready + 1, granularity::large_frame);
     if (g.ready() == ready || ready > granularity::large_frame) break;
     n = g.take(may_take_);
   }
   if (n != nullptr && !engine::take_place(s)) g.give_back(*std::exchange(n, nullptr));
   if (n != nullptr) {
-    n->next = nullptr;
-    thief->batch_size = may_take_ != nullptr ? 1 : take_batch(g, home_->takers(), *n);
-    thief->batch_start = graph::clock::now();
+    take_batch(g, may_take_ != nullptr ? SIZE_MAX : home_->takers(), *n, thief->batch);
     spare_ = nullptr;
     thief->victim = &s;
     thief->source_graph = &g;
     thief->node = n;
-    thief->batch = n->next;
-    thief->finished = nullptr;
     thief->priority = n->priority;
     count(counter::steals);
     thief->root.current.store(n->task, base::memory_order_relaxed);     // published by the lock in adopt
@@ -163,54 +166,105 @@ inline strand* pass_on(graph& g) noexcept {
   return std::exchange(g.waiter, nullptr);
 }
 
-/// Hands in the nodes that a worker has ended, and gives back those it has not begun. Contributions to be
-/// folded are added to `folds`. *Requires*: the lock is held.
-inline void hand_in(graph& g, graph_node*& unbegun, graph_node*& ended, graph_entry*& folds) noexcept {
-  while (unbegun != nullptr) g.give_back(*std::exchange(unbegun, unbegun->next));
-  while (ended != nullptr) g.finish(*std::exchange(ended, ended->next), folds);
+/// Ends a node of a worker's batch without the lock of its graph, and keeps for the batch what becomes ready
+/// by that. *Returns*: nodes that have to be made ready for all, under the lock.
+inline graph_node* keep_ready(const graph& g, node_batch& batch, graph_node& ended, bool owner) noexcept {
+  graph_node* kept = nullptr;
+  graph_node* for_all = nullptr;
+  std::uint32_t count = 0;
+  ended.ran = true;
+  tell_closure(ended);
+  release_waiting(ended, [&](graph_node& n) {  // the last one in reference order first
+    const bool keeps = !g.is_for_all(n, owner);
+    n.next = std::exchange(keeps ? kept : for_all, &n);
+    count += keeps;
+  });
+  batch.keep(kept, count);
+  return for_all;
+}
+
+/// Whether a worker may go on with its batch, without the lock of the graph. `attention`: of its strand.
+inline bool may_go_on(const node_batch& batch, std::uint8_t attention) noexcept {
+  return batch.unbegun != nullptr && batch.kept < 2 * granularity::most_kept_nodes &&
+         (attention & ~(observed | hungry)) == 0;
+}
+/// Whether it better does so.
+inline bool goes_on(const graph& g, const node_batch& batch, const engine& home,
+                    std::uint8_t attention) noexcept {
+  if (!may_go_on(batch, attention) || batch.kept >= granularity::most_kept_nodes) return false;
+  if (batch.kept == 0) return batch.left == 1 || (attention & hungry) == 0;
+  // Hints, all of them. Others have something to do, or nobody needs it.
+  const std::uint32_t may_keep = g.may_keep.load(base::memory_order_relaxed);
+  if (batch.left == 1) return may_keep != 0;
+  return batch.left <= may_keep && (g.may_take.load(base::memory_order_relaxed) || !home.any_idle());
+}
+
+/// Hands in what a worker has ended, gives back what it has not begun, and makes ready what is `for_all`.
+/// Contributions to be folded are added to `folds`. `keeps`: the worker would rather keep the first that
+/// became ready. *Returns*: that, if so. *Requires*: the lock is held.
+inline graph_node* hand_in(graph& g, node_batch& batch, graph_node* for_all, bool keeps,
+                           graph_entry*& folds) noexcept {
+  g.note_kept(batch.kept);
+  while (for_all != nullptr) g.make_ready(*std::exchange(for_all, for_all->next));
+  while (batch.ended != nullptr) g.finish(*std::exchange(batch.ended, batch.ended->next), folds);
+  graph_node* first = nullptr;
+  if (keeps && batch.kept != 0 && batch.unbegun != nullptr && folds == nullptr && g.may_be_kept())
+    first = std::exchange(batch.unbegun, batch.unbegun->next);
+  while (batch.unbegun != nullptr) g.give_back(*std::exchange(batch.unbegun, batch.unbegun->next));
+  return first;
+}
+
+/// Reports a thief's batch, and takes the next one. *Returns*: its first node, null if there is none for this
+/// worker. `owner`: is set if it waited and has to go on; then it is the caller's. *Requires*: `hold` has
+/// locked the graph; *Effects*: opens it.
+inline graph_node* worker::next_batch(strand& s, graph_node* for_all, std::unique_lock<base::spin_lock>& hold,
+                                      graph::clock::time_point end, strand*& owner) noexcept {
+  graph& g = *s.source_graph;
+  const node_batch done = s.batch;
+  graph_entry* folds = nullptr;
+  if (s.thrown) g.fail(done.ended->index, {*std::exchange(s.thrown, std::nullopt), done.ended->task});
+  graph_node* n = hand_in(g, s.batch, for_all, may_take_ == nullptr && !g.tiny(), folds);
+  s.root.current.store(nullptr, base::memory_order_relaxed);  // its frame may end when the lock is released
+  if (folds != nullptr) {
+    hold.unlock();
+    g.fold(folds);
+    hold.lock();
+  } else {
+    if (n == nullptr) g.visit_for(home_->takers(), false);
+    g.learn_batch(done, end, false, home_->takers());
+    if (!g.entered && g.speed.all_tiny(g.nests.load(base::memory_order_relaxed)))
+      s.victim->attention.fetch_or(left_alone, base::memory_order_relaxed);  // a hint
+    if (n == nullptr && !g.tiny() && may_take_ == nullptr) n = g.take();
+    if (n != nullptr) take_batch(g, home_->takers(), *n, s.batch);
+  }
+  owner = pass_on(g);
+  hold.unlock();
+  return n;
 }
 
 /// A task taken from a graph has ended. *Returns*: the same strand with its next task; or the owner, to be
 /// adopted, if it waited; or null.
 inline strand* worker::end_graph_task(strand& s) noexcept {
   graph& g = *s.source_graph;
-  graph_node* n = std::exchange(s.node, nullptr);
-  n->next = std::exchange(s.finished, n);
-  if (s.had_children) g.nests.store(true, base::memory_order_relaxed);
-  // The next of the batch, unless somebody is hungry.
-  if (!s.thrown && s.batch != nullptr && (s.attention.load(base::memory_order_relaxed) & ~observed) == 0) {
-    n = s.batch;
-    s.batch = n->next;
+  graph_node& ended = *std::exchange(s.node, nullptr);
+  ended.next = std::exchange(s.batch.ended, &ended);
+  if (s.had_children && !g.nests.load(base::memory_order_relaxed))
+    g.nests.store(true, base::memory_order_relaxed);
+  graph_node* for_all = nullptr;
+  if (!s.thrown && may_take_ == nullptr && g.may_be_reported_later(ended))
+    for_all = keep_ready(g, s.batch, ended, false);
+  const std::uint8_t attention = s.attention.load(base::memory_order_relaxed);
+  const bool alone = !s.thrown && for_all == nullptr;  // nothing to be done under the lock at once
+  std::unique_lock hold(g.mutex, std::defer_lock);
+  graph_node* n = nullptr;
+  if (alone &&
+      (goes_on(g, s.batch, *home_, attention) || (may_go_on(s.batch, attention) && !hold.try_lock()))) {
+    n = s.batch.next();
   } else {
-    graph_entry* folds = nullptr;
-    strand* owner = nullptr;
     const auto end = graph::clock::now();
-    {
-      const std::lock_guard hold(g.mutex);
-      if (s.thrown) g.fail(s.finished->index, {*std::exchange(s.thrown, std::nullopt), s.finished->task});
-      hand_in(g, s.batch, s.finished, folds);
-      s.root.current.store(nullptr,
-                           base::memory_order_relaxed);  // its frame may end when the lock is released
-      n = nullptr;
-      if (folds == nullptr) {
-        g.look_ahead(home_->takers());
-        g.learn_batch(s.batch_start, end, s.batch_size, false, home_->takers());
-        if (!g.entered && g.speed.all_tiny(g.nests.load(base::memory_order_relaxed)))
-          s.victim->attention.fetch_or(left_alone, base::memory_order_relaxed);  // a hint
-        if (!g.tiny() && may_take_ == nullptr) n = g.take();
-        if (n != nullptr) {
-          s.batch_size = take_batch(g, home_->takers(), *n);
-          s.batch_start = graph::clock::now();
-          s.batch = n->next;
-        }
-        owner = pass_on(g);
-      }
-    }
-    if (folds != nullptr) {
-      g.fold(folds);
-      const std::lock_guard hold(g.mutex);
-      owner = pass_on(g);
-    }
+    if (!hold.owns_lock()) hold.lock();
+    strand* owner = nullptr;
+    n = next_batch(s, for_all, hold, end, owner);
     if (owner != nullptr) {
       take_from_waiting(*owner);
       if (n == nullptr) return owner;
@@ -227,6 +281,36 @@ inline strand* worker::end_graph_task(strand& s) noexcept {
   s.root.current.store(n->task, base::memory_order_relaxed);  // thieves go by root.child
   begin(s);
   return &s;
+}
+
+/// A body is about to wait. What it waits for may be behind it in a batch, or wait itself for a task that was
+/// not reported: hands in the batches of the strand.
+inline void worker::give_back_batches(strand& s) noexcept {
+  if (s.source_graph != nullptr) give_back_batch(s, *s.source_graph, s.batch);
+  // Acquire: as in graph_of.
+  for (graph* g = s.graphs.load(base::memory_order_acquire); g != nullptr;
+       g = g->outer.load(base::memory_order_acquire))
+    give_back_batch(s, *g, g->own);
+}
+inline void worker::give_back_batch(strand& s, graph& g, node_batch& batch) noexcept {
+  if (batch.unbegun == nullptr && batch.ended == nullptr) return;
+  graph_entry* folds = nullptr;
+  {
+    const std::lock_guard hold(g.mutex);
+    hand_in(g, batch, nullptr, false, folds);
+    batch = {.taken = 1, .start = graph::clock::now()};  // the one that waits
+  }
+  if (folds != nullptr) g.fold(folds);
+  strand* owner = nullptr;
+  {
+    const std::lock_guard hold(g.mutex);
+    owner = pass_on(g);
+  }
+  if (owner != nullptr) {
+    take_from_waiting(*owner);
+    home_->submit(*owner);
+  }
+  if (g.may_take.load(base::memory_order_relaxed) && home_->bell.any_waiting()) offer(s, true);
 }
 
 /// A closure has ended that was stolen before its frame was promoted. *Returns*: the owner, if it has to go

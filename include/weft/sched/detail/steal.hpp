@@ -98,6 +98,10 @@ inline strand* worker::steal_from_running(strand& s) {
     look_again_at(s.cooldown.last());
     return nullptr;
   }
+  // An owner that visits closures for its graph does not answer, and has nothing else running.
+  if (const graph* const g = s.graphs.load(memory_order_acquire);
+      g != nullptr && !thorough_ && g->owner_visits.load(memory_order_relaxed))
+    return nullptr;
   if (steal_backoff_ != 0 && !thorough_ && base::clock::now() < no_steal_before_) return nullptr;
   if (s.cooldown.lies_ahead())
     look_again_at(s.cooldown.last());
@@ -179,7 +183,7 @@ inline strand* worker::take_from(strand& s) noexcept {
   thief->priority = own != 0 ? own : s.priority;
   thief->root.current.store(c, base::memory_order_relaxed);           // published by the lock in adopt
   engine::join_run(*thief, *s.run.load(base::memory_order_relaxed));  // constant while the strand is in use
-  thief->batch_start = base::clock::now();
+  thief->batch.start = base::clock::now();
   begin(*thief);
   thief->deepest = s.exposed.deepest_below(c->depth);
   adopt(*thief);
@@ -192,7 +196,7 @@ inline strand* worker::take_from(strand& s) noexcept {
 inline void worker::note_theft(strand& ended) noexcept {
   using namespace granularity;
   const auto now = base::clock::now();
-  const auto took = now - ended.batch_start;
+  const auto took = now - ended.batch.start;
   if (took > short_theft) {
     steal_backoff_ = 0;
   } else {

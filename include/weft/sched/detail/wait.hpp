@@ -102,6 +102,7 @@ inline bool worker::put_aside(strand& s, const wait_reason& what) noexcept {
   if (row_ != nullptr) [[unlikely]]
     observe::interrupt_slices(s, reason_of(what));
   probe::wait_begin(reason_of(what), index_, &s);
+  give_back_batches(s);
   running_.store(nullptr, memory_order_release);  // a hint for thieves; they check the status under the lock
   set_current(idle_);
   s.mutex.lock();
