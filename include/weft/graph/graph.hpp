@@ -34,7 +34,8 @@ class graph {
   base::atomic<graph*> outer{nullptr};               ///< the next one in the list strand::graphs
   base::atomic<bool> may_take{false};                ///< something is ready,
   base::atomic<bool> may_visit{false};               ///< or a thief should visit closures,
-  base::atomic<bool> wants_owner{false};             ///< or the owner
+  base::atomic<bool> wants_owner{false};             ///< or the owner, or there is what only the owner may do
+  deadline owner_near;                               ///< until then thieves leave visits to it
   base::atomic<bool> owner_visits{false};            ///< who does so, and looks at nothing else
   base::atomic<bool> nests{false};                   ///< tasks with children have been seen: a hint
   base::atomic<std::uint32_t> may_keep{0};  ///< how many that become ready by what it ends a worker may keep
@@ -281,10 +282,10 @@ class graph {
       if (hint.load(base::memory_order_relaxed) != value) hint.store(value, base::memory_order_relaxed);
     };
     set(may_take, ready_.size() != 0 && (!failed() || next_is_for_thieves()));
-    const bool low =
-        home != nullptr && !busy_ && !stuck_ && ready_.size() < enough_ && unvisited() != nullptr;
-    set(wants_owner, low);
-    set(may_visit, low && !owner_is_near());
+    const bool low = home != nullptr && !busy_ && !stuck_ && !pausing_ && ready_.size() < enough_ / 2 + 1 &&
+                     unvisited() != nullptr;
+    set(wants_owner, low || local_.size() != 0);
+    set(may_visit, low);
     set(may_keep, may_be_kept() ? speed.batch() : 0);
   }
 
@@ -322,7 +323,7 @@ class graph {
     order_.clear();
     fences_.clear();
     replay_.forget();
-    stuck_ = false;
+    stuck_ = pausing_ = false;
   }
   /// All closures visited have ended: visits the next one, whether or not there is memory for that.
   void begin_anew() noexcept;
@@ -382,6 +383,7 @@ class graph {
   int base_priority_ = 0;
   std::size_t enough_ = 1;  // so many ready nodes
   bool stuck_ = false;      // there is no memory
+  bool pausing_ = false;    // what comes next is visited when all before it have ended
   bool busy_ = false;       // somebody visits closures, or writes values back, with the lock open
   std::uint64_t folds_ = 0;
   ready_list ready_, local_;

@@ -149,10 +149,10 @@ inline graph_node* node_batch::next() noexcept {
   --left;
   return std::exchange(unbegun, unbegun->next);
 }
-inline void node_batch::keep(graph_node* first, std::uint32_t count) noexcept {
-  graph_node** end = &unbegun;
-  while (*end != nullptr) end = &(*end)->next;
-  *end = first;
+inline void node_batch::keep(graph_node* from, graph_node* to, std::uint32_t count) noexcept {
+  if (count == 0) return;
+  (unbegun != nullptr ? last->next : unbegun) = from;
+  last = to;
   left += count;
   kept += count;
 }

@@ -28,8 +28,7 @@ inline void graph::visit_without_memory() noexcept {
 }
 
 inline bool graph::owner_is_near() const noexcept {
-  return entered && waiter == nullptr &&
-         (own.taken == 0 || clock::now() - own.start < granularity::owner_stays_away);
+  return entered && waiter == nullptr && (own.taken == 0 || owner_near.lies_ahead());
 }
 
 inline void graph::visit_for(std::size_t takers, bool by_owner) noexcept {
@@ -138,7 +137,10 @@ inline bool graph::visit_next() noexcept {
 inline bool graph::replays(closure& c, closure_state state) noexcept {
   const record_marker* const m = state == closure_state::done ? record_marker::is(c) : nullptr;
   if (m != nullptr ? !replay_.continues_at(*m) : !replay_.goes_on_with(c, state)) {
-    if (unended_ != 0 || order_.versions().any()) return false;
+    if (unended_ != 0 || order_.versions().any()) {
+      pausing_ = true;
+      return false;
+    }
     forget();
     replay_.stop();
   }

@@ -55,7 +55,7 @@ inline constexpr std::uint32_t most_kept_nodes = 64;
 /// a thief does, if it has not seen the owner for so long. Simulated, with 16 workers: a visit takes a thief
 /// 300 ns, since what it reads is in other caches, and the owner 25 if it is ahead of those who execute what
 /// it has visited.
-inline constexpr std::size_t visited_at_once = 2048, visited_by_thieves = 32;
+inline constexpr std::size_t visited_at_once = 2048, visited_by_thieves = 128;
 inline constexpr std::chrono::microseconds owner_stays_away(10);
 
 /// Thieves do not come back to a graph for a batch that took no longer than this, whatever its tasks took.

@@ -95,7 +95,10 @@ inline owner_step choose_step(strand& s, frame& f, graph& g, graph::clock::time_
     n->dropped = true;
     return owner_step::drop;
   }
-  if (!g.failed()) take_batch(g, g.tiny() ? 1u : s.executor->home().takers(), *n, g.own);
+  if (!g.failed()) {
+    take_batch(g, g.tiny() ? 1u : s.executor->home().takers(), *n, g.own);
+    g.owner_near.set(g.own.start + granularity::owner_stays_away);
+  }
   return owner_step::run;
 }
 
@@ -106,7 +109,10 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, graph
     // Without the lock, while nothing special has happened: the next of the batch.
     graph_node* for_all = nullptr;
     if (g.own.taken != 0 && g.at != nullptr && !f.is(frame::closed)) {
-      if (g.may_be_reported_later(*g.at)) for_all = keep_ready(g, g.own, *g.at, true);
+      if (g.may_be_reported_later(*g.at))
+        for_all = keep_ready(g, g.own, *g.at, true);
+      else
+        g.own.untold = true;
       if (for_all == nullptr && !g.wants_owner.load(base::memory_order_relaxed) &&
           goes_on(g, g.own, s.executor->home(), base::owner_load(s.attention))) {
         g.at->next = std::exchange(g.own.ended, g.at);

@@ -82,10 +82,11 @@ inline void worker::look_again_at(deadline::clock::time_point t) noexcept {
 inline strand* worker::take_from_graphs(strand& s, bool running) noexcept {
   for (graph* g = s.graphs.load(base::memory_order_acquire); g != nullptr;
        g = g->outer.load(base::memory_order_acquire)) {
+    if (to_continue_ != nullptr) return nullptr;  // that comes first
     // Hints, all of them: locks are for those who have something to do behind.
     if (g->owner.load(base::memory_order_relaxed) != &s) return nullptr;  // it has ended meanwhile
-    if (!g->may_take.load(base::memory_order_relaxed) && !g->may_visit.load(base::memory_order_relaxed) &&
-        !thorough_)
+    if (!g->may_take.load(base::memory_order_relaxed) && !thorough_ &&
+        (!g->may_visit.load(base::memory_order_relaxed) || g->owner_near.lies_ahead()))
       continue;
     if (running && g->speed.tiny_until().lies_ahead()) {
       look_again_at(g->speed.tiny_until().get());
@@ -103,6 +104,10 @@ inline strand* worker::take_from_graphs(strand& s, bool running) noexcept {
       if (g->home == nullptr || g->owner.load(base::memory_order_relaxed) != &s) return nullptr;
       batch = take_from_graph(*g, s);
     }
+    // Who looks for certain tasks may have made others ready.
+    if (batch == nullptr && may_take_ != nullptr && g->may_take.load(base::memory_order_relaxed) &&
+        home_->bell.any_waiting())
+      home_->bell.notify_one();
     if (batch != nullptr) {
       prepare(*batch->node);
       begin(*batch);
@@ -126,7 +131,16 @@ inline void take_batch(graph& g, std::size_t takers, graph_node& first, node_bat
     ++count;
   }
   last->next = nullptr;
-  batch = {.unbegun = first.next, .left = count - 1, .taken = count, .start = graph::clock::now()};
+  batch = {
+      .unbegun = first.next, .last = last, .left = count - 1, .taken = count, .start = graph::clock::now()};
+}
+
+/// Tells who could use what is ready now. *Returns*: the waiting owner, if it has to go on; the caller's
+/// then. *Requires*: the lock is held.
+inline strand* pass_on(graph& g) noexcept {
+  g.update_hint();
+  if (g.waiter == nullptr || !g.needs_owner()) return nullptr;
+  return std::exchange(g.waiter, nullptr);
 }
 
 /// *Returns*: a strand that executes nodes of the graph, null if none is ready. *Requires*: the lock is
@@ -154,22 +168,21 @@ inline strand* worker::take_from_graph(graph& g, strand& s) noexcept {
     thief->root.current.store(n->task, base::memory_order_relaxed);     // published by the lock in adopt
     engine::join_run(*thief, *s.run.load(base::memory_order_relaxed));  // constant while the frame is there
   }
-  g.update_hint();
-  return n != nullptr ? thief : nullptr;
-}
-
-/// Tells who could use what is ready now. *Returns*: the waiting owner, if it has to go on; the caller's
-/// then. *Requires*: the lock is held.
-inline strand* pass_on(graph& g) noexcept {
-  g.update_hint();
-  if (g.waiter == nullptr || !g.needs_owner()) return nullptr;
-  return std::exchange(g.waiter, nullptr);
+  if (n != nullptr) {
+    g.update_hint();
+    return thief;
+  }
+  if (g.owner_near.lies_ahead()) look_again_at(g.owner_near.get());
+  // It may have visited something for the owner. Not taken from the waiting strands here: their lock may be
+  // held.
+  if (strand* const owner = pass_on(g)) to_continue_ = owner;
+  return nullptr;
 }
 
 /// Ends a node of a worker's batch without the lock of its graph, and keeps for the batch what becomes ready
 /// by that. *Returns*: nodes that have to be made ready for all, under the lock.
 inline graph_node* keep_ready(const graph& g, node_batch& batch, graph_node& ended, bool owner) noexcept {
-  graph_node* kept = nullptr;
+  graph_node *kept = nullptr, *last = nullptr;
   graph_node* for_all = nullptr;
   std::uint32_t count = 0;
   ended.ran = true;
@@ -177,26 +190,29 @@ inline graph_node* keep_ready(const graph& g, node_batch& batch, graph_node& end
   release_waiting(ended, [&](graph_node& n) {  // the last one in reference order first
     const bool keeps = !g.is_for_all(n, owner);
     n.next = std::exchange(keeps ? kept : for_all, &n);
-    count += keeps;
+    if (keeps && count++ == 0) last = &n;
   });
-  batch.keep(kept, count);
+  batch.keep(kept, last, count);
   return for_all;
 }
 
 /// Whether a worker may go on with its batch, without the lock of the graph. `attention`: of its strand.
 inline bool may_go_on(const node_batch& batch, std::uint8_t attention) noexcept {
   return batch.unbegun != nullptr && batch.kept < 2 * granularity::most_kept_nodes &&
-         (attention & ~(observed | hungry)) == 0;
+         !(batch.untold && batch.kept != 0) && (attention & ~(observed | hungry)) == 0;
+}
+/// Whether what it keeps beside its next task is little, so that it may wait.
+inline bool keeps_few(const graph& g, const node_batch& batch) noexcept {
+  return batch.left <= g.may_keep.load(base::memory_order_relaxed);  // a hint
 }
 /// Whether it better does so.
 inline bool goes_on(const graph& g, const node_batch& batch, const engine& home,
                     std::uint8_t attention) noexcept {
   if (!may_go_on(batch, attention) || batch.kept >= granularity::most_kept_nodes) return false;
   if (batch.kept == 0) return batch.left == 1 || (attention & hungry) == 0;
-  // Hints, all of them. Others have something to do, or nobody needs it.
-  const std::uint32_t may_keep = g.may_keep.load(base::memory_order_relaxed);
-  if (batch.left == 1) return may_keep != 0;
-  return batch.left <= may_keep && (g.may_take.load(base::memory_order_relaxed) || !home.any_idle());
+  // Hints. Others have something to do, or nobody needs it.
+  return keeps_few(g, batch) &&
+         (batch.left == 1 || g.may_take.load(base::memory_order_relaxed) || !home.any_idle());
 }
 
 /// Hands in what a worker has ended, gives back what it has not begun, and makes ready what is `for_all`.
@@ -253,12 +269,14 @@ inline strand* worker::end_graph_task(strand& s) noexcept {
   graph_node* for_all = nullptr;
   if (!s.thrown && may_take_ == nullptr && g.may_be_reported_later(ended))
     for_all = keep_ready(g, s.batch, ended, false);
+  else
+    s.batch.untold = true;
   const std::uint8_t attention = s.attention.load(base::memory_order_relaxed);
   const bool alone = !s.thrown && for_all == nullptr;  // nothing to be done under the lock at once
   std::unique_lock hold(g.mutex, std::defer_lock);
   graph_node* n = nullptr;
-  if (alone &&
-      (goes_on(g, s.batch, *home_, attention) || (may_go_on(s.batch, attention) && !hold.try_lock()))) {
+  if (alone && (goes_on(g, s.batch, *home_, attention) ||
+                (may_go_on(s.batch, attention) && keeps_few(g, s.batch) && !hold.try_lock()))) {
     n = s.batch.next();
   } else {
     const auto end = graph::clock::now();

@@ -25,11 +25,17 @@ inline strand* worker::steal() {
   const std::size_t n = all.size(), start = next_random() % n;
   for (std::size_t i = 0; i < n; ++i) {
     worker& victim = *all[(start + i) % n];
+    strand* got = nullptr;
     // Acquire pairs with adopt; the strand is checked again under its lock.
     if (&victim != this)
-      if (strand* s = victim.running_.load(base::memory_order_acquire))
-        if (strand* got = steal_from_running(*s)) return note_steal(began, got);
-    if (strand* got = steal_from_waiting(victim)) return note_steal(began, got);
+      if (strand* s = victim.running_.load(base::memory_order_acquire)) got = steal_from_running(*s);
+    if (got == nullptr) got = steal_from_waiting(victim);
+    if (to_continue_ != nullptr) [[unlikely]] {
+      strand& owner = *std::exchange(to_continue_, nullptr);
+      take_from_waiting(owner);
+      home_->submit(owner);
+    }
+    if (got != nullptr) return note_steal(began, got);
   }
   return nullptr;
 }

@@ -142,8 +142,9 @@ inline bool worker::put_aside(strand& s, const wait_reason& what) noexcept {
 /// Waits without another stack, for want of memory. This cannot deadlock within one runtime: along the chain
 /// of strands that wait for stolen closures there is always one that runs, or is taken over by whoever ended
 /// its closure. (Out of memory, and with runs nested between two runtimes, it may.)
-inline void wait_in_place(strand& s, const wait_reason& what) noexcept {
+inline void worker::wait_in_place(strand& s, const wait_reason& what) noexcept {
   base::backoff wait;
+  s.executor->give_back_batches(s);
   worker_share* const share = s.share.load(base::memory_order_relaxed);  // constant while it is in use
   if (share != nullptr)
     if (strand* const next = share->give_back()) s.executor->home().enqueue(*next);

@@ -125,6 +125,7 @@ class worker {
   strand* go_on_with(strand* next, worker_share* share) noexcept;
   void give_back(worker_share& share) noexcept;
   bool put_aside(strand& s, const wait_reason& what) noexcept;
+  static void wait_in_place(strand& s, const wait_reason& what) noexcept;
   strand* end_graph_task(strand& s) noexcept;
   void give_back_batches(strand& s) noexcept;
   void give_back_batch(strand& s, graph& g, node_batch& batch) noexcept;
@@ -180,6 +181,7 @@ class worker {
   thief_filter may_take_ = nullptr;   ///< set where it is no thread, but the hand of a thief outside
   pending_rights rights_;
   std::uint64_t random_;
+  strand* to_continue_ = nullptr;   ///< found while it searched: an owner that waits, and has to go on
   unsigned steal_backoff_ = 0;      ///< how many tasks in a row were too short to be stolen
   unsigned tiny_thefts_ = 0;        ///< how many in a row were far too short, from
   const frame* tiny_in_ = nullptr;  ///< the frame right above this one
