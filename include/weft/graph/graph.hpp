@@ -11,8 +11,8 @@
 #include <weft/task/strand.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <mutex>
-#include <optional>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -237,12 +237,13 @@ class graph {
   }
   /// Finds the node of a closure that was stolen before the frame was promoted. *Returns*: maybe null.
   graph_node* take_stolen_node(const closure& c) noexcept {
-    const auto noted = std::find_if(stolen_nodes_.begin(), stolen_nodes_.end(),
-                                    [&](const graph_node* n) { return n->task == &c; });
-    if (noted == stolen_nodes_.end()) return nullptr;
-    graph_node* const found = std::exchange(*noted, stolen_nodes_.back());
-    stolen_nodes_.pop_back();
-    return found;
+    for (graph_node*& n : stolen_nodes_) {
+      if (n->task != &c) continue;
+      graph_node* const found = std::exchange(n, stolen_nodes_.back());
+      stolen_nodes_.pop_back();
+      return found;
+    }
+    return nullptr;
   }
   /// Learns from a batch, see granularity_estimator::learn.
   void learn_batch(const node_batch& batch, clock::time_point end, bool by_owner,
@@ -278,7 +279,7 @@ class graph {
   }
   /// To be called before the lock is released: a hint.
   void update_hint() noexcept {
-    const auto set = [](auto& hint, auto value) {  // a store costs readers their copies of the line
+    const auto set = [](base::atomic<bool>& hint, bool value) {  // a store costs readers their copies
       if (hint.load(base::memory_order_relaxed) != value) hint.store(value, base::memory_order_relaxed);
     };
     set(may_take, ready_.size() != 0 && (!failed() || next_is_for_thieves()));
@@ -286,7 +287,8 @@ class graph {
                      unvisited() != nullptr;
     set(wants_owner, low || local_.size() != 0);
     set(may_visit, low);
-    set(may_keep, may_be_kept() ? speed.batch() : 0);
+    const std::uint32_t most = may_be_kept() ? speed.batch() : 0;
+    if (may_keep.load(base::memory_order_relaxed) != most) may_keep.store(most, base::memory_order_relaxed);
   }
 
  private:
@@ -389,7 +391,7 @@ class graph {
   ready_list ready_, local_;
   std::vector<closure*> raised_;           // visited when they had failed already; they keep their exceptions
   std::vector<graph_node*> stolen_nodes_;  // of closures that were stolen before the frame was promoted
-  std::optional<graph_node> last_resort_;
+  alignas(graph_node) std::byte last_resort_[sizeof(graph_node)];
   graph_order order_;
   graph_fences fences_;
   graph_replay replay_;

@@ -20,7 +20,7 @@ inline void graph::visit_without_memory() noexcept {
   replay_.stop();
   if (state == closure_state::done) return;
   if (state == closure_state::failed) return note_raised(c, next_index_++);
-  graph_node& n = last_resort_.emplace(&c, next_index_++, 0, state == closure_state::stolen);
+  graph_node& n = *::new (last_resort_) graph_node(&c, next_index_++, 0, state == closure_state::stolen);
   order_.all_wait_for(n);
   ++unended_;
   away_ += n.running;
@@ -55,7 +55,9 @@ inline void graph::visit_ahead(std::size_t wanted, std::size_t budget) noexcept 
 }
 
 inline std::size_t graph::visit_unlocked(std::size_t most) noexcept {
-  const std::optional<int> priority = ready_.only_priority();
+  const int* const only = ready_.only_priority();
+  if (only == nullptr) return 0;
+  const int priority = *only;  // others may be expected when the lock is open
   const auto needs_lock = [&](closure& c) {
     const descriptor& d = *c.what;
     if (!d.plain || d.fence || d.marker || c.local) return true;
@@ -63,9 +65,8 @@ inline std::size_t graph::visit_unlocked(std::size_t most) noexcept {
     const closure_state state = c.state.load(base::memory_order_acquire);
     if (state != closure_state::created || !replay_.goes_on_with(c, state)) return true;
     const int given = d.options(c).priority;
-    return (given != 0 ? given : base_priority_) != *priority;
+    return (given != 0 ? given : base_priority_) != priority;
   };
-  if (!priority) return 0;
   closure* const next = unvisited();
   if (next == nullptr || needs_lock(*next)) return 0;
   busy_ = true;
@@ -78,7 +79,7 @@ inline std::size_t graph::visit_unlocked(std::size_t most) noexcept {
   bool memory = true;
   for (closure* c; count < most && (c = unvisited()) != nullptr && !needs_lock(*c); ++count) {
     try {
-      graph_node& n = make_node(*c, *priority, false);
+      graph_node& n = make_node(*c, priority, false);
       *link = &n;
       link = &n.next;
     } catch (const std::bad_alloc&) {

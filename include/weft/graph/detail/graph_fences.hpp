@@ -4,7 +4,6 @@
 
 #include <weft/graph/graph_node.hpp>
 
-#include <algorithm>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::sched {
@@ -31,10 +30,15 @@ class graph_fences {
   /// A task has ended. *Returns*: the fence that may start now, if there is one.
   graph_node* end(const graph_node& n) noexcept {
     if (all_.empty() || n.task == nullptr || n.index >= all_.back().node->index) return nullptr;
-    // A fence is in the group of the next one.
-    const auto group = std::partition_point(all_.begin(), all_.end(),
-                                            [&](const entry& e) { return e.node->index <= n.index; });
-    --group->unended;
+    std::size_t group = 0, end = all_.size();  // a fence is in the group of the next one
+    while (group != end) {
+      const std::size_t middle = group + (end - group) / 2;
+      if (all_[middle].node->index <= n.index)
+        group = middle + 1;
+      else
+        end = middle;
+    }
+    --all_[group].unended;
     --counted_;
     return next_();
   }

@@ -4,14 +4,12 @@
 
 #include <weft/graph/graph_node.hpp>
 
-#include <algorithm>
-#include <optional>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::sched {
 
-/// *Thread safety*: under the lock of its graph. *Cost*: constant where priorities are equal, else
-/// logarithmic in the number of different ones.
+/// *Thread safety*: under the lock of its graph. *Cost*: constant where priorities are equal, else linear in
+/// the number of different ones.
 class ready_list {
  public:
   /// Makes room for nodes of this priority. *Throws*: std::bad_alloc.
@@ -74,9 +72,9 @@ class ready_list {
     return nullptr;
   }
   std::size_t size() const noexcept { return size_; }
-  /// The priority of all that were expected; none if there are several, or none was.
-  std::optional<int> only_priority() const noexcept {
-    return levels_.size() == 1 ? std::optional(levels_.front().priority) : std::nullopt;
+  /// The priority of all that were expected; null if there are several, or none was.
+  const int* only_priority() const noexcept {
+    return levels_.size() == 1 ? &levels_.front().priority : nullptr;
   }
   /// How many different priorities were expected.
   std::size_t levels() const noexcept { return levels_.size(); }
@@ -95,9 +93,9 @@ class ready_list {
 
   std::size_t level_of(int priority) const noexcept {
     if (!levels_.empty() && levels_.front().priority == priority) return 0;
-    const auto at = std::partition_point(levels_.begin(), levels_.end(),
-                                         [priority](const level& l) { return l.priority > priority; });
-    return static_cast<std::size_t>(at - levels_.begin());
+    std::size_t i = 0;
+    while (i != levels_.size() && levels_[i].priority > priority) ++i;
+    return i;
   }
 
   std::vector<level> levels_;  // most urgent first

@@ -95,11 +95,11 @@ inline strand* worker::take_from_graphs(strand& s, bool running) noexcept {
     strand* batch = nullptr;
     {
       // Who has nothing in hand leaves the lock to those who have, unless it is about to sleep.
-      std::unique_lock hold(g->mutex, std::defer_lock);
       if (thorough_)
-        hold.lock();
-      else if (!hold.try_lock())
+        g->mutex.lock();
+      else if (!g->mutex.try_lock())
         continue;
+      const std::lock_guard hold(g->mutex, std::adopt_lock);
       // Relaxed: all changes happen under the lock.
       if (g->home == nullptr || g->owner.load(base::memory_order_relaxed) != &s) return nullptr;
       batch = take_from_graph(*g, s);
@@ -231,10 +231,10 @@ inline graph_node* hand_in(graph& g, node_batch& batch, graph_node* for_all, boo
 }
 
 /// Reports a thief's batch, and takes the next one. *Returns*: its first node, null if there is none for this
-/// worker. `owner`: is set if it waited and has to go on; then it is the caller's. *Requires*: `hold` has
-/// locked the graph; *Effects*: opens it.
-inline graph_node* worker::next_batch(strand& s, graph_node* for_all, std::unique_lock<base::spin_lock>& hold,
-                                      graph::clock::time_point end, strand*& owner) noexcept {
+/// worker. `owner`: is set if it waited and has to go on; then it is the caller's. *Requires*: the lock is
+/// held. *Effects*: opens it.
+inline graph_node* worker::next_batch(strand& s, graph_node* for_all, graph::clock::time_point end,
+                                      strand*& owner) noexcept {
   graph& g = *s.source_graph;
   const node_batch done = s.batch;
   graph_entry* folds = nullptr;
@@ -242,9 +242,9 @@ inline graph_node* worker::next_batch(strand& s, graph_node* for_all, std::uniqu
   graph_node* n = hand_in(g, s.batch, for_all, may_take_ == nullptr && !g.tiny(), folds);
   s.root.current.store(nullptr, base::memory_order_relaxed);  // its frame may end when the lock is released
   if (folds != nullptr) {
-    hold.unlock();
+    g.mutex.unlock();
     g.fold(folds);
-    hold.lock();
+    g.mutex.lock();
   } else {
     if (n == nullptr) g.visit_for(home_->takers(), false);
     g.learn_batch(done, end, false, home_->takers());
@@ -254,7 +254,7 @@ inline graph_node* worker::next_batch(strand& s, graph_node* for_all, std::uniqu
     if (n != nullptr) take_batch(g, home_->takers(), *n, s.batch);
   }
   owner = pass_on(g);
-  hold.unlock();
+  g.mutex.unlock();
   return n;
 }
 
@@ -273,16 +273,16 @@ inline strand* worker::end_graph_task(strand& s) noexcept {
     s.batch.untold = true;
   const std::uint8_t attention = s.attention.load(base::memory_order_relaxed);
   const bool alone = !s.thrown && for_all == nullptr;  // nothing to be done under the lock at once
-  std::unique_lock hold(g.mutex, std::defer_lock);
+  bool locked = false;
   graph_node* n = nullptr;
   if (alone && (goes_on(g, s.batch, *home_, attention) ||
-                (may_go_on(s.batch, attention) && keeps_few(g, s.batch) && !hold.try_lock()))) {
+                (may_go_on(s.batch, attention) && keeps_few(g, s.batch) && !(locked = g.mutex.try_lock())))) {
     n = s.batch.next();
   } else {
     const auto end = graph::clock::now();
-    if (!hold.owns_lock()) hold.lock();
+    if (!locked) g.mutex.lock();
     strand* owner = nullptr;
-    n = next_batch(s, for_all, hold, end, owner);
+    n = next_batch(s, for_all, end, owner);
     if (owner != nullptr) {
       take_from_waiting(*owner);
       if (n == nullptr) return owner;

@@ -129,8 +129,8 @@ class worker {
   strand* end_graph_task(strand& s) noexcept;
   void give_back_batches(strand& s) noexcept;
   void give_back_batch(strand& s, graph& g, node_batch& batch) noexcept;
-  graph_node* next_batch(strand& s, graph_node* for_all, std::unique_lock<base::spin_lock>& hold,
-                         base::clock::time_point end, strand*& owner) noexcept;
+  graph_node* next_batch(strand& s, graph_node* for_all, base::clock::time_point end,
+                         strand*& owner) noexcept;
   strand* take_from_graphs(strand& s, bool running) noexcept;
   void look_again_at(deadline::clock::time_point t) noexcept;
   strand* take_from_graph(graph& g, strand& s) noexcept;
