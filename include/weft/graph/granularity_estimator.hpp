@@ -20,6 +20,7 @@ class granularity_estimator {
 
   void reset() noexcept {
     batch_ = 1;
+    longer_ = false;
     tiny_in_a_row_ = thieves_tiny_in_a_row_ = 0;
     tiny_until_.clear();
     window_ = {};
@@ -46,9 +47,11 @@ class granularity_estimator {
     const bool tiny = took < tiny_task * count;
     if (!by_owner) thieves_tiny_in_a_row_ = tiny ? thieves_tiny_in_a_row_ + count : 0;
     if (tiny) {
+      longer_ = false;
       if (by_owner) tiny_in_a_row_ += count;
       return length::tiny;
     }
+    longer_ = true;
     if (took <= granularity::worthwhile * tiny_task * count || took <= short_stay) return length::medium;
     tiny_until_.clear();
     tiny_in_a_row_ = 0;
@@ -56,6 +59,8 @@ class granularity_estimator {
   }
   /// Begins or prolongs the time in which thieves leave the tasks to the owner.
   void leave_until(clock::time_point t) noexcept { tiny_until_.set(t); }
+  /// Whether the last tasks were not tiny, as far as anything is known of them.
+  bool longer() const noexcept { return longer_; }
   /// How many ready tasks a worker takes at once.
   std::uint32_t batch() const noexcept { return batch_; }
   /// Until when thieves leave the tasks to the owner.
@@ -92,6 +97,7 @@ class granularity_estimator {
 
   window window_;
   std::uint32_t batch_ = 1;
+  bool longer_ = false;
   std::uint32_t tiny_in_a_row_ = 0;  // tasks of the owner
   std::uint32_t thieves_tiny_in_a_row_ = 0;
   deadline tiny_until_;

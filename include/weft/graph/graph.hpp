@@ -285,7 +285,7 @@ class graph {
     set(may_take, ready_.size() != 0 && (!failed() || next_is_for_thieves()));
     const bool low = home != nullptr && !busy_ && !stuck_ && !pausing_ && ready_.size() < enough_ / 2 + 1 &&
                      unvisited() != nullptr;
-    set(wants_owner, low || local_.size() != 0);
+    set(wants_owner, (low && speed.longer()) || local_.size() != 0);
     set(may_visit, low);
     const std::uint32_t most = may_be_kept() ? speed.batch() : 0;
     if (may_keep.load(base::memory_order_relaxed) != most) may_keep.store(most, base::memory_order_relaxed);

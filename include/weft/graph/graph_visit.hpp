@@ -37,7 +37,8 @@ inline void graph::visit_for(std::size_t takers, bool by_owner) noexcept {
   if (!by_owner) return visit_ahead(enough_, granularity::visited_by_thieves);
   if (busy_ || ready_.size() >= enough_ || unvisited() == nullptr) return;
   owner_visits.store(true, base::memory_order_relaxed);  // a hint
-  visit_ahead(enough_, granularity::visited_at_once);
+  // A graph of tiny tasks is soon left, with all that has been visited.
+  visit_ahead(enough_, speed.longer() ? granularity::visited_at_once : granularity::visited_by_thieves);
   owner_visits.store(false, base::memory_order_relaxed);
 }
 
