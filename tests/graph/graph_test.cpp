@@ -988,6 +988,17 @@ TEST_CASE("a graph is used again for another frame") {
   }
 }
 
+/// What a worker reports of a batch whose tasks took that long each, which ends in an hour: so what follows
+/// from it lasts for the test.
+void report(graph& g, std::chrono::nanoseconds one, bool by_owner) {
+  constexpr std::uint32_t many = weft::sched::granularity::large_frame;
+  const auto end = graph::clock::now() + std::chrono::hours(1);
+  g.learn_batch({.taken = many, .start = end - one * many}, end, by_owner, 2);
+}
+constexpr auto tiny = weft::sched::granularity::tiny_task / 2,
+               fair = weft::sched::granularity::tiny_task * 3 / 2,
+               long_enough = weft::sched::granularity::tiny_task * 3;
+
 /// A worker that has taken tasks, and ends them without the lock.
 struct worker_of : weft::sched::node_batch {
   graph& g;
@@ -1033,7 +1044,8 @@ TEST_CASE("who ends a task keeps what becomes ready by that, and reports later")
   closure& right = e.add({reads(e.a), writes(e.c)});
   closure& last = e.add({reads(e.b), reads(e.c)});
   e.begin();
-  worker_of one(e.g), other(e.g);
+  report(e.g, long_enough, false);
+  worker_of one(e.g);
   CHECK(one.take() == &first);
   one.end();
   CHECK(one.left == 2);
@@ -1126,24 +1138,84 @@ TEST_CASE("a worker keeps nothing that others have to know of") {
   }
 }
 
-TEST_CASE("nothing is kept where there are priorities, fences or failures") {
+TEST_CASE("a worker goes on with its batch unless something has to be told") {
+  using weft::sched::may_go_on;
+  execution e;
+  closure& first = e.add({writes(e.a)});
+  for (int i = 0; i < 3; ++i) e.add({reads(e.a)});
+  e.begin();
+  worker_of one(e.g);
+  CHECK_FALSE(may_go_on(one, 0));
+  CHECK(one.take() == &first);
+  one.end();
+  CHECK(one.left == 3);
+  CHECK(may_go_on(one, 0));
+  CHECK(may_go_on(one, weft::sched::hungry));
+  CHECK_FALSE(may_go_on(one, weft::sched::stop_asked));
+  one.untold = true;  // others wait for something in it
+  CHECK_FALSE(may_go_on(one, 0));
+  one.untold = false;
+  // Not with two left behind the next one while tasks are long.
+  e.g.may_keep.store(2, std::memory_order_relaxed);
+  CHECK_FALSE(keeps_few(e.g, one));
+  e.g.may_keep.store(3, std::memory_order_relaxed);
+  CHECK(keeps_few(e.g, one));
+  one.kept = 2 * weft::sched::granularity::most_kept_nodes;
+  CHECK_FALSE(may_go_on(one, 0));
+}
+
+TEST_CASE("a graph calls its owner for local tasks, and for visits where tasks are not tiny") {
+  execution e;
+  closure& first = e.add({writes(e.a)});
+  e.add({reads(e.a)}, {}, {.local = true});
+  for (int i = 0; i < 100; ++i) e.add({writes(e.a)});
+  const auto wants_owner = [&] {
+    e.g.update_hint();
+    return e.g.wants_owner.load(std::memory_order_relaxed);
+  };
+  e.g.begin(e, *e.top, nullptr, 0);
+  e.g.look_ahead(1, 1);
+  CHECK_FALSE(wants_owner());
+  CHECK(e.take() == &first);
+  report(e.g, long_enough, true);
+  CHECK(wants_owner());
+  e.visit_all();
+  CHECK_FALSE(wants_owner());
+  e.end(first);
+  CHECK(wants_owner());
+}
+
+TEST_CASE("nothing is kept where there are priorities, fences or failures, or tasks are tiny") {
   execution e;
   closure& task = e.add({writes(e.a)});
+  const auto long_batch = [&] { report(e.g, long_enough, false); };
   const auto may_keep = [&] {
     e.g.update_hint();
     return e.g.may_keep.load(std::memory_order_relaxed) != 0;
   };
   SECTION("none") {
     e.begin();
+    CHECK_FALSE(may_keep());  // nothing is known of the tasks
+    long_batch();
     CHECK(may_keep());
+    report(e.g, tiny, false);
+    CHECK_FALSE(may_keep());
+  }
+  SECTION("fences") {
+    e.add().as_fence();
+    e.begin();
+    long_batch();
+    CHECK_FALSE(may_keep());
   }
   SECTION("priorities") {
     e.add({}, {}, {.priority = 1});
     e.begin();
+    long_batch();
     CHECK_FALSE(may_keep());
   }
   SECTION("failures") {
     e.begin();
+    long_batch();
     e.take();
     e.fail(task, 1);
     CHECK_FALSE(may_keep());
@@ -1401,17 +1473,6 @@ TEST_CASE("a graph that is given up frees versions that were never used") {
   CHECK(number::alive == 1);
   CHECK(x.value == 3);
 }
-
-/// What a worker reports of a batch whose tasks took that long each, which ends in an hour: so what follows
-/// from it lasts for the test.
-void report(graph& g, std::chrono::nanoseconds one, bool by_owner) {
-  constexpr std::uint32_t many = weft::sched::granularity::large_frame;
-  const auto end = graph::clock::now() + std::chrono::hours(1);
-  g.learn_batch({.taken = many, .start = end - one * many}, end, by_owner, 2);
-}
-constexpr auto tiny = weft::sched::granularity::tiny_task / 2,
-               fair = weft::sched::granularity::tiny_task * 3 / 2,
-               long_enough = weft::sched::granularity::tiny_task * 3;
 
 TEST_CASE("a graph of tiny tasks burdens its owner") {
   execution e;

@@ -59,6 +59,12 @@ class made_closure : public weft::sched::closure {
     return *this;
   }
 
+  /// Makes it a fence, which starts when all before it have ended. *Returns*: the closure.
+  made_closure& as_fence() {
+    what_.fence = local = true;
+    return *this;
+  }
+
   /// Lets its writes rename their objects, whose type is known by `kind`. *Returns*: the closure.
   made_closure& may_rename(const weft::sched::version_kind& kind) {
     for (std::size_t i = 0; i < what_.objects; ++i)

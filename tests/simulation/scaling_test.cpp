@@ -27,12 +27,13 @@ struct measured {
 };
 
 template <class Program>
-measured run(unsigned workers, const simulation::prices& p, Program program) {
+measured run(unsigned workers, const simulation::prices& p, Program program, bool inlining = true) {
   measured m;
   m.bill = simulation::run_with_prices(
       [&] {
         weft::runtime_options o;
         o.workers = workers;
+        o.inlining = inlining;
         weft::runtime rt(o);
         rt.run([&] {
           const double start = simulation::time_here();
@@ -260,6 +261,19 @@ TEST_CASE("loops scale, also deep in a recursion") {
     fork_deep(100, loop);
   };
   CHECK(speed_up("the same, 100 calls deep", 4, deep) >= 3);
+}
+
+TEST_CASE("tiny tasks are left to their owner") {
+  constexpr int side = 200;
+  for (const unsigned workers : {2u, 4u}) {
+    const measured m = run(workers, {}, [] { wavefront(side, 10); }, false);
+    std::printf("wavefront %d x %d, 10 ns, all deferred, %u workers: steals %llu, line transfers %llu\n",
+                side, side, workers, static_cast<unsigned long long>(m.counted.steals),
+                static_cast<unsigned long long>(m.bill.transfers));
+    CHECK(m.counted.promotions > 0);
+    CHECK(m.counted.steals <= (workers == 2 ? 100 : 4'000));
+    CHECK(m.bill.transfers <= (workers == 2 ? side * side / 3 : side * side));
+  }
 }
 
 TEST_CASE("graphs scale") {

@@ -33,7 +33,8 @@ class granularity_estimator {
     using namespace granularity;
     const auto start = batch.start;
     const std::uint32_t count = batch.done();
-    const auto took = std::max(end - start - (by_owner ? 0 : count) * transfer, clock::duration());
+    const auto took =
+        std::max(end - start - (by_owner ? 0 : count) * transfer - batch.kept * release, clock::duration());
     const auto queues = static_cast<int>(std::max<std::size_t>(takers, 1));
     const auto of_taken = took * batch.taken / count;
     if (of_taken < queues * short_batch && batch_ < largest_batch)
@@ -59,7 +60,7 @@ class granularity_estimator {
   }
   /// Begins or prolongs the time in which thieves leave the tasks to the owner.
   void leave_until(clock::time_point t) noexcept { tiny_until_.set(t); }
-  /// Whether the last tasks were not tiny, as far as anything is known of them.
+  /// Whether the last tasks were known not to be tiny: worth keeping, and visiting ahead of.
   bool longer() const noexcept { return longer_; }
   /// How many ready tasks a worker takes at once.
   std::uint32_t batch() const noexcept { return batch_; }
@@ -97,7 +98,7 @@ class granularity_estimator {
 
   window window_;
   std::uint32_t batch_ = 1;
-  bool longer_ = false;
+  bool longer_ = false;              // what longer() says
   std::uint32_t tiny_in_a_row_ = 0;  // tasks of the owner
   std::uint32_t thieves_tiny_in_a_row_ = 0;
   deadline tiny_until_;

@@ -167,7 +167,7 @@ class graph {
   }
   /// Whether workers may keep what becomes ready by what they end.
   bool may_be_kept() const noexcept {
-    return !failed() && !fences_.any() && ready_.levels() <= 1 && local_.levels() <= 1;
+    return speed.longer() && !failed() && !fences_.any() && ready_.levels() <= 1 && local_.levels() <= 1;
   }
   /// Whether who ends a node may go on with what becomes ready by that, and report it later. Without the
   /// lock.

@@ -25,6 +25,7 @@ struct node_batch {
 
   /// How many have begun.
   std::uint32_t done() const noexcept { return taken + kept - left; }
+  // The following are defined in graph_node.hpp, where nodes are known.
   /// The next one begins. *Requires*: there is one.
   graph_node* next() noexcept;
   /// Adds `count` nodes that have become ready.

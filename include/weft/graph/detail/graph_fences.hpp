@@ -30,7 +30,8 @@ class graph_fences {
   /// A task has ended. *Returns*: the fence that may start now, if there is one.
   graph_node* end(const graph_node& n) noexcept {
     if (all_.empty() || n.task == nullptr || n.index >= all_.back().node->index) return nullptr;
-    std::size_t group = 0, end = all_.size();  // a fence is in the group of the next one
+    // A fence is in the group of the next one. By hand: the algorithm costs everybody who includes weft.hpp.
+    std::size_t group = 0, end = all_.size();
     while (group != end) {
       const std::size_t middle = group + (end - group) / 2;
       if (all_[middle].node->index <= n.index)

@@ -167,8 +167,6 @@ inline strand* worker::take_from_graph(graph& g, strand& s) noexcept {
     count(counter::steals);
     thief->root.current.store(n->task, base::memory_order_relaxed);     // published by the lock in adopt
     engine::join_run(*thief, *s.run.load(base::memory_order_relaxed));  // constant while the frame is there
-  }
-  if (n != nullptr) {
     g.update_hint();
     return thief;
   }
