@@ -33,9 +33,9 @@ class granularity_estimator {
     using namespace granularity;
     const auto start = batch.start;
     const std::uint32_t count = batch.done();
-    const auto took =
-        std::max(end - start - (by_owner ? 0 : count) * transfer - batch.kept * release, clock::duration());
     const auto queues = static_cast<int>(std::max<std::size_t>(takers, 1));
+    const auto elsewhere = (by_owner ? 0 : count) * transfer + batch.kept * std::min(queues, 4) * release;
+    const auto took = std::max(end - start - elsewhere, clock::duration());
     const auto of_taken = took * batch.taken / count;
     if (of_taken < queues * short_batch && batch_ < largest_batch)
       batch_ *= 2;

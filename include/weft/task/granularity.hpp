@@ -23,9 +23,9 @@ inline constexpr unsigned worthwhile = 2;
 /// What a task of a graph takes longer if it is not its frame's owner who executes it: its record and its
 /// data come from another core's cache. Not counted as the task's own time.
 inline constexpr std::chrono::nanoseconds transfer(100);
-/// What it takes longer for each task that becomes ready at its end and is kept: the lines of closures and
-/// nodes that others have had. Not counted either.
-inline constexpr std::chrono::nanoseconds release(200);
+/// What it takes longer for each task that became ready at an end and was kept, times the number of workers,
+/// at most four: the lines of closures and nodes that others have had. Not counted either.
+inline constexpr std::chrono::nanoseconds release(50);
 
 /// After so many tasks of its own, the owner of a graph compares what all workers have done meanwhile with
 /// what it would have done alone; not where tasks are longer than the second.
