@@ -1638,6 +1638,65 @@ TEST_CASE("a rest is twice as long as the one before, if that was not long ago")
   CHECK_FALSE(r.covers(below));
   CHECK(r.is_for(below));
   CHECK(length() < 2 * first_cooldown);
+  // What shows that there is something to rest from may take long.
+  const auto soon = r.last() + first_cooldown / 2;
+  weft_test::wait_until([&] { return clock::now() > r.last() + 5 * first_cooldown; });
+  const auto before = clock::now();
+  r.begin_since(below, soon);
+  CHECK(r.last() - before >= 2 * first_cooldown);
+}
+
+TEST_CASE(
+    "the first body of a batch tells how long its tasks are, and the batch only where that is unknown") {
+  using namespace weft::sched;
+  using namespace std::chrono_literals;
+  using duration = granularity_estimator::clock::duration;
+  using enum granularity_estimator::length;
+  granularity_estimator speed;
+  const auto learn = [&](duration first_took, duration together, bool by_owner = true) {
+    const auto start = granularity_estimator::clock::time_point(1h);
+    return speed.learn({.taken = 2, .start = start, .first_took = first_took}, start + together, by_owner, 2);
+  };
+  const duration least = granularity::tiny_task, lot = 100 * least;
+  CHECK(speed.began() == granularity_estimator::clock::time_point());
+  CHECK(learn(node_batch::unknown, lot) == worthwhile);
+  CHECK(learn(node_batch::unknown, least) == tiny);
+  CHECK(learn(node_batch::waited, lot) == worthwhile);
+  CHECK(learn(node_batch::waited, least) == tiny);
+  CHECK(speed.began() == granularity_estimator::clock::time_point(1h));
+  speed.reset();
+  CHECK(speed.began() == granularity_estimator::clock::time_point());
+  CHECK(learn(least / 2, lot) == tiny);
+  CHECK_FALSE(speed.longer());
+  speed.reset();
+  CHECK(learn(3 * least, lot) == worthwhile);
+  CHECK(speed.longer());
+  // The way to a thief's core is not its length.
+  speed.reset();
+  CHECK(learn(least + granularity::transfer / 2, lot) == medium);
+  speed.reset();
+  CHECK(learn(least + granularity::transfer / 2, lot, false) == tiny);
+  CHECK(learn(0ns, lot, false) == tiny);
+  // One that was delayed does not hide that others are tiny, and many long ones show soon.
+  speed.reset();
+  CHECK(learn(0ns, lot) == tiny);
+  CHECK(learn(3 * least, lot) == tiny);
+  CHECK(learn(3 * least, lot) == medium);
+  CHECK(learn(0ns, lot) == tiny);
+  CHECK(learn(std::chrono::hours(1), lot) == worthwhile);
+  int batches = 0;
+  while (learn(0ns, lot) != tiny) ++batches;
+  CHECK(batches < 10);
+}
+
+TEST_CASE("the first body of a batch is measured while it is the only one that has begun") {
+  using weft::sched::node_batch;
+  CHECK(node_batch{.left = 1, .taken = 2}.in_first());
+  CHECK(node_batch{.left = 2, .taken = 1, .kept = 2}.in_first());
+  CHECK_FALSE(node_batch{.left = 0, .taken = 2}.in_first());
+  CHECK_FALSE(node_batch{.left = 1, .taken = 2, .first_took = std::chrono::nanoseconds(1)}.in_first());
+  CHECK_FALSE(node_batch{.left = 0, .taken = 1, .first_took = node_batch::waited}.in_first());
+  CHECK_FALSE(node_batch{}.in_first());
 }
 
 TEST_CASE("a graph in which all workers together do no more than its owner alone is left") {

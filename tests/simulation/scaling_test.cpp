@@ -265,14 +265,19 @@ TEST_CASE("loops scale, also deep in a recursion") {
 
 TEST_CASE("tiny tasks are left to their owner") {
   constexpr int side = 200;
-  for (const unsigned workers : {2u, 4u}) {
+  // Several times what is seen: each time that it is tried, every thief takes a task or two, and more of them
+  // where it is delayed meanwhile.
+  const struct {
+    unsigned workers, steals, transfers;
+  } most[] = {{2, 100, side * side / 4}, {4, 1'500, side * side}, {16, 5'000, 3 * side * side}};
+  for (const auto& [workers, steals, transfers] : most) {
     const measured m = run(workers, {}, [] { wavefront(side, 10); }, false);
     std::printf("wavefront %d x %d, 10 ns, all deferred, %u workers: steals %llu, line transfers %llu\n",
                 side, side, workers, static_cast<unsigned long long>(m.counted.steals),
                 static_cast<unsigned long long>(m.bill.transfers));
     CHECK(m.counted.promotions > 0);
-    CHECK(m.counted.steals <= (workers == 2 ? 400 : 4'000));
-    CHECK(m.bill.transfers <= (workers == 2 ? side * side / 3 : side * side));
+    CHECK(m.counted.steals <= steals);
+    CHECK(m.bill.transfers <= transfers);
   }
 }
 

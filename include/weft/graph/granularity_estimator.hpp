@@ -19,7 +19,9 @@ class granularity_estimator {
   using clock = deadline::clock;
 
   void reset() noexcept {
+    began_ = {};
     batch_ = 1;
+    body_ = node_batch::unknown;
     longer_ = false;
     tiny_in_a_row_ = thieves_tiny_in_a_row_ = 0;
     tiny_until_.clear();
@@ -28,14 +30,16 @@ class granularity_estimator {
   /// The length of a batch's tasks, compared with granularity::tiny_task.
   enum class length : std::uint8_t { tiny, medium, worthwhile };
 
-  /// Learns from a batch whose last task ended at `end`.
+  /// Learns from a batch whose last task ended at `end`. How long tasks take is judged by the body of the
+  /// first one alone, if that was measured: the rest of a batch is communication, whose price grows with the
+  /// number of workers that have come in vain.
   length learn(const node_batch& batch, clock::time_point end, bool by_owner, std::size_t takers) noexcept {
     using namespace granularity;
     const auto start = batch.start;
     const std::uint32_t count = batch.done();
     const auto queues = static_cast<int>(std::max<std::size_t>(takers, 1));
-    const auto elsewhere = (by_owner ? 0 : count) * transfer + batch.kept * std::min(queues, 4) * release;
-    const auto took = std::max(end - start - elsewhere, clock::duration());
+    const auto took = end - start;
+    if (began_ == clock::time_point()) began_ = start;
     const auto of_taken = took * batch.taken / count;
     if (of_taken < queues * short_batch && batch_ < largest_batch)
       batch_ *= 2;
@@ -45,7 +49,10 @@ class granularity_estimator {
       tiny_in_a_row_ = std::max(tiny_in_a_row_, 2 * granularity::large_frame);
       return length::tiny;
     }
-    const bool tiny = took < tiny_task * count;
+    const auto task = batch.first_took < clock::duration()
+                          ? took / count
+                          : average_with(batch.first_took - (by_owner ? clock::duration() : transfer));
+    const bool tiny = task < tiny_task;
     if (!by_owner) thieves_tiny_in_a_row_ = tiny ? thieves_tiny_in_a_row_ + count : 0;
     if (tiny) {
       longer_ = false;
@@ -53,7 +60,7 @@ class granularity_estimator {
       return length::tiny;
     }
     longer_ = true;
-    if (took <= granularity::worthwhile * tiny_task * count || took <= short_stay) return length::medium;
+    if (task <= granularity::worthwhile * tiny_task || took <= short_stay) return length::medium;
     tiny_until_.clear();
     tiny_in_a_row_ = 0;
     return length::worthwhile;
@@ -62,6 +69,8 @@ class granularity_estimator {
   void leave_until(clock::time_point t) noexcept { tiny_until_.set(t); }
   /// Whether the last tasks were known not to be tiny: worth keeping, and visiting ahead of.
   bool longer() const noexcept { return longer_; }
+  /// When the first batch began.
+  clock::time_point began() const noexcept { return began_; }
   /// How many ready tasks a worker takes at once.
   std::uint32_t batch() const noexcept { return batch_; }
   /// Until when thieves leave the tasks to the owner.
@@ -75,6 +84,13 @@ class granularity_estimator {
   }
 
  private:
+  /// *Returns*: the average of the bodies measured, with another one. It falls faster than it rises: lines
+  /// that travel and interrupts make bodies longer than they are, and nothing makes them shorter.
+  clock::duration average_with(clock::duration body) noexcept {
+    body = std::min(std::max(body, clock::duration()), granularity::long_batch);
+    body_ = body_ == node_batch::unknown ? body : body < body_ ? (body_ + body) / 2 : (3 * body_ + body) / 4;
+    return body_;
+  }
   /// Whether all workers together are hardly faster than the owner would be alone, who needs as long for a
   /// task as he does for those that he executes. Tells at the end of each window of so many of them.
   bool loses(clock::time_point start, clock::time_point end, std::uint32_t count, bool by_owner) noexcept {
@@ -97,7 +113,9 @@ class granularity_estimator {
   };
 
   window window_;
+  clock::time_point began_{};
   std::uint32_t batch_ = 1;
+  clock::duration body_ = node_batch::unknown;
   bool longer_ = false;              // what longer() says
   std::uint32_t tiny_in_a_row_ = 0;  // tasks of the owner
   std::uint32_t thieves_tiny_in_a_row_ = 0;

@@ -35,8 +35,9 @@ inline void graph::visit_for(std::size_t takers, bool by_owner) noexcept {
   if (!by_owner && owner_is_near()) return;
   enough_ = 2 * takers * speed.batch();
   // A graph of tiny tasks is soon left, with all that has been visited.
-  visit_ahead(enough_,
-              by_owner && speed.longer() ? granularity::visited_by_owner : granularity::visited_at_once);
+  visit_ahead(enough_, !speed.longer() ? granularity::visited_at_first
+                       : by_owner      ? granularity::visited_by_owner
+                                       : granularity::visited_at_once);
 }
 
 inline void graph::visit_ahead(std::size_t wanted, std::size_t budget) noexcept {

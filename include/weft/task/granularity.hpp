@@ -20,12 +20,9 @@ inline constexpr std::chrono::nanoseconds tiny_task(WEFT_TINY_TASK_NS);
 /// changes, so that tasks of about the limit do not make thieves come and go.
 inline constexpr unsigned worthwhile = 2;
 
-/// What a task of a graph takes longer if it is not its frame's owner who executes it: its record and its
-/// data come from another core's cache. Not counted as the task's own time.
+/// What a body takes longer if it is not its frame's owner who executes it: its record and its data come from
+/// another core's cache. Not counted as the task's own time.
 inline constexpr std::chrono::nanoseconds transfer(100);
-/// What it takes longer for each task that became ready at an end and was kept, times the number of workers,
-/// at most four: the lines of closures and nodes that others have had. Not counted either.
-inline constexpr std::chrono::nanoseconds release(50);
 
 /// After so many tasks of its own, the owner of a graph compares what all workers have done meanwhile with
 /// what it would have done alone; not where tasks are longer than the second.
@@ -54,11 +51,11 @@ inline constexpr std::uint32_t largest_batch = 64;
 /// After so many tasks that became ready when it ended others, and that it kept, a worker reports to the
 /// graph what it has done; after twice as many, even if another worker holds the lock.
 inline constexpr std::uint32_t most_kept_nodes = 64;
-/// How many closures a worker visits when it comes to a graph in which too few nodes are ready, and how many
-/// the owner does where tasks are not tiny. A thief does so if it has not seen the owner for some time.
-/// Simulated, with 16 workers: a visit takes a thief 300 ns, since what it reads is in other caches, and the
-/// owner 25 if it is ahead of those who execute what it has visited.
-inline constexpr std::size_t visited_at_once = 128, visited_by_owner = 2048;
+/// How many closures a worker visits when it comes to a graph in which too few nodes are ready: while it is
+/// not known that tasks are not tiny, else, and if it is the owner then. A thief does so if it has not seen
+/// the owner for some time. Simulated, with 16 workers: a visit takes a thief 300 ns, since what it reads is
+/// in other caches, and the owner 25 if it is ahead of those who execute what it has visited.
+inline constexpr std::size_t visited_at_first = 32, visited_at_once = 128, visited_by_owner = 2048;
 inline constexpr std::chrono::microseconds owner_stays_away(10);
 
 /// Thieves do not come back to a graph for a batch that took no longer than this, whatever its tasks took.

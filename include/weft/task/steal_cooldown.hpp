@@ -39,10 +39,12 @@ class deadline {
 class steal_cooldown {
  public:
   /// Begins one, twice as long as the last, unless that was long ago.
-  void begin(const frame& below) noexcept {
+  void begin(const frame& below) noexcept { begin_since(below, deadline::clock::now()); }
+  /// The same, if what has shown that it is needed began then: a long trial does not make the last one old.
+  void begin_since(const frame& below, deadline::clock::time_point since) noexcept {
     const auto now = deadline::clock::now();
     const std::uint32_t before = length_.load(base::memory_order_relaxed);
-    const bool recent = now - before_.get() < std::chrono::microseconds(4 * before);
+    const bool recent = since - before_.get() < std::chrono::microseconds(4 * before);
     const std::uint32_t length = !recent ? first : 2 * before < longest ? 2 * before : longest;
     length_.store(length, base::memory_order_relaxed);
     before_.set(now + std::chrono::microseconds(length));

@@ -22,8 +22,9 @@ inline void leave_graph(strand& s, frame& f, graph& g, closure& last) noexcept {
   remove_graph(s, g);
   count_done(s, g);
   const bool tell = g.speed.all_tiny(g.nests.load(base::memory_order_relaxed));
+  const auto began = g.speed.began();
   g.give_up();
-  s.cooldown.begin(*f.parent);
+  s.cooldown.begin_since(*f.parent, began);
   if (tell) s.attention.fetch_or(left_alone, base::memory_order_relaxed);  // for the owner itself
   f.flags.fetch_and(static_cast<std::uint8_t>(~frame::promoted), base::memory_order_release);
   s.executor->count(counter::demotions);
@@ -97,7 +98,7 @@ inline owner_step choose_step(strand& s, frame& f, graph& g, graph::clock::time_
   }
   if (!g.failed()) {
     take_batch(g, g.tiny() ? 1u : s.executor->home().takers(), *n, g.own);
-    g.owner_near.set(g.own.start + granularity::owner_stays_away);
+    g.owner_near.set(now + granularity::owner_stays_away);
   }
   return owner_step::run;
 }
@@ -173,7 +174,10 @@ inline graph_outcome run_promoted(strand& s, frame& f, bool as_data) {
     if (c == nullptr) return outcome;
     prepare(*g.at);
     enter(s, f, *c);
+    const bool first = g.own.in_first();
+    if (first) g.own.start = graph::clock::now();
     run_body(s, *c);
+    if (first && s.top == &f) g.own.first_took = graph::clock::now() - g.own.start;
     if (s.top != &f) {
       g.nests.store(true, base::memory_order_relaxed);
       return graph_outcome::opened;

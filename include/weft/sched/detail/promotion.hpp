@@ -112,6 +112,7 @@ inline strand* worker::take_from_graphs(strand& s, bool running) noexcept {
       prepare(*batch->node);
       begin(*batch);
       adopt(*batch);
+      batch->batch.start = graph::clock::now();
       return batch;
     }
   }
@@ -131,8 +132,7 @@ inline void take_batch(graph& g, std::size_t takers, graph_node& first, node_bat
     ++count;
   }
   last->next = nullptr;
-  batch = {
-      .unbegun = first.next, .last = last, .left = count - 1, .taken = count, .start = graph::clock::now()};
+  batch = {.unbegun = first.next, .last = last, .left = count - 1, .taken = count};
 }
 
 /// Tells who could use what is ready now. *Returns*: the waiting owner, if it has to go on; the caller's
@@ -261,6 +261,9 @@ inline graph_node* worker::next_batch(strand& s, graph_node* for_all, graph::clo
 inline strand* worker::end_graph_task(strand& s) noexcept {
   graph& g = *s.source_graph;
   graph_node& ended = *std::exchange(s.node, nullptr);
+  const bool first = s.batch.in_first();
+  const auto end_of_first = first ? graph::clock::now() : graph::clock::time_point();
+  if (first && !s.had_children) s.batch.first_took = end_of_first - s.batch.start;
   ended.next = std::exchange(s.batch.ended, &ended);
   if (s.had_children && !g.nests.load(base::memory_order_relaxed))
     g.nests.store(true, base::memory_order_relaxed);
@@ -277,7 +280,7 @@ inline strand* worker::end_graph_task(strand& s) noexcept {
                 (may_go_on(s.batch, attention) && keeps_few(g, s.batch) && !(locked = g.mutex.try_lock())))) {
     n = s.batch.next();
   } else {
-    const auto end = graph::clock::now();
+    const auto end = first ? end_of_first : graph::clock::now();
     if (!locked) g.mutex.lock();
     strand* owner = nullptr;
     n = next_batch(s, for_all, end, owner);
@@ -296,6 +299,7 @@ inline strand* worker::end_graph_task(strand& s) noexcept {
   count(counter::steals);
   s.root.current.store(n->task, base::memory_order_relaxed);  // thieves go by root.child
   begin(s);
+  if (s.batch.in_first()) s.batch.start = graph::clock::now();
   return &s;
 }
 
@@ -314,7 +318,8 @@ inline void worker::give_back_batch(strand& s, graph& g, node_batch& batch) noex
   {
     const std::lock_guard hold(g.mutex);
     hand_in(g, batch, nullptr, false, folds);
-    batch = {.taken = 1, .start = graph::clock::now()};  // the one that waits
+    // The one that waits: that is not to be counted as its length.
+    batch = {.taken = 1, .start = graph::clock::now(), .first_took = node_batch::waited};
   }
   if (folds != nullptr) g.fold(folds);
   strand* owner = nullptr;
