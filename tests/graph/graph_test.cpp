@@ -1646,18 +1646,19 @@ TEST_CASE("a rest is twice as long as the one before, if that was not long ago")
   CHECK(r.last() - before >= 2 * first_cooldown);
 }
 
-TEST_CASE(
-    "the first body of a batch tells how long its tasks are, and the batch only where that is unknown") {
+TEST_CASE("the first body of a batch tells how long its tasks are, unless longer ones follow") {
   using namespace weft::sched;
   using namespace std::chrono_literals;
   using duration = granularity_estimator::clock::duration;
   using enum granularity_estimator::length;
   granularity_estimator speed;
-  const auto learn = [&](duration first_took, duration together, bool by_owner = true) {
+  const auto learn = [&](duration first_took, duration together, bool by_owner = true,
+                         std::uint32_t count = 2) {
     const auto start = granularity_estimator::clock::time_point(1h);
-    return speed.learn({.taken = 2, .start = start, .first_took = first_took}, start + together, by_owner, 2);
+    return speed.learn({.taken = count, .start = start, .first_took = first_took}, start + together, by_owner,
+                       2);
   };
-  const duration least = granularity::tiny_task, lot = 100 * least;
+  const duration least = granularity::tiny_task, lot = granularity::mixed_batch;
   CHECK(speed.began() == granularity_estimator::clock::time_point());
   CHECK(learn(node_batch::unknown, lot) == worthwhile);
   CHECK(learn(node_batch::unknown, least) == tiny);
@@ -1685,8 +1686,13 @@ TEST_CASE(
   CHECK(learn(0ns, lot) == tiny);
   CHECK(learn(std::chrono::hours(1), lot) == worthwhile);
   int batches = 0;
-  while (learn(0ns, lot) != tiny) ++batches;
+  while (batches < 10 && learn(0ns, lot) != tiny) ++batches;
   CHECK(batches < 10);
+  // A batch that takes long although its first body was short: unless that is the only one, or they are so
+  // many.
+  CHECK(learn(0ns, 2 * lot, true, 1) == tiny);
+  CHECK(learn(0ns, 2 * lot, true, static_cast<std::uint32_t>(2 * lot / (3 * least)) + 1) == tiny);
+  CHECK(learn(0ns, 2 * lot) == worthwhile);
 }
 
 TEST_CASE("the first body of a batch is measured while it is the only one that has begun") {

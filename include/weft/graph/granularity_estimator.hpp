@@ -31,8 +31,8 @@ class granularity_estimator {
   enum class length : std::uint8_t { tiny, medium, worthwhile };
 
   /// Learns from a batch whose last task ended at `end`. How long tasks take is judged by the body of the
-  /// first one alone, if that was measured: the rest of a batch is communication, whose price grows with the
-  /// number of workers that have come in vain.
+  /// first one, if that was measured: the rest of a batch of tiny tasks is communication, whose price grows
+  /// with the number of workers that have come in vain.
   length learn(const node_batch& batch, clock::time_point end, bool by_owner, std::size_t takers) noexcept {
     using namespace granularity;
     const auto start = batch.start;
@@ -49,9 +49,12 @@ class granularity_estimator {
       tiny_in_a_row_ = std::max(tiny_in_a_row_, 2 * granularity::large_frame);
       return length::tiny;
     }
+    const bool mixed = count > 1 && took > mixed_batch && took > 3 * tiny_task * count;
     const auto task = batch.first_took < clock::duration()
                           ? took / count
-                          : average_with(batch.first_took - (by_owner ? clock::duration() : transfer));
+                          : average_with(mixed      ? took / count
+                                         : by_owner ? batch.first_took
+                                                    : batch.first_took - transfer);
     const bool tiny = task < tiny_task;
     if (!by_owner) thieves_tiny_in_a_row_ = tiny ? thieves_tiny_in_a_row_ + count : 0;
     if (tiny) {

@@ -47,6 +47,9 @@ inline constexpr unsigned fruitless_search = 16;
 /// graph. Measured: 10 and 20 microseconds in place of 5 changed nothing.
 inline constexpr std::chrono::nanoseconds short_batch(5'000), long_batch(20'000);
 inline constexpr std::uint32_t largest_batch = 64;
+/// A batch that took longer than this, and three times as long as tiny tasks would, contains longer tasks
+/// than its first one.
+inline constexpr std::chrono::nanoseconds mixed_batch(10'000);
 
 /// After so many tasks that became ready when it ended others, and that it kept, a worker reports to the
 /// graph what it has done; after twice as many, even if another worker holds the lock.
