@@ -90,7 +90,7 @@ class granularity_estimator {
   /// *Returns*: the average of the bodies measured, with another one. It falls faster than it rises: lines
   /// that travel and interrupts make bodies longer than they are, and nothing makes them shorter.
   clock::duration average_with(clock::duration body) noexcept {
-    body = std::min(std::max(body, clock::duration()), granularity::long_batch);
+    body = std::clamp<clock::duration>(body, clock::duration(), granularity::long_batch);
     body_ = body_ == node_batch::unknown ? body : body < body_ ? (body_ + body) / 2 : (3 * body_ + body) / 4;
     return body_;
   }

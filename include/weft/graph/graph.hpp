@@ -36,6 +36,7 @@ class graph {
   base::atomic<bool> may_visit{false};               ///< or a thief should visit closures,
   base::atomic<bool> wants_owner{false};             ///< or the owner, or there is what only the owner may do
   deadline owner_near;                               ///< until then thieves leave visits to it
+  base::atomic<bool> owner_visits{false};            ///< who does so, and looks at nothing else: a hint
   base::atomic<bool> nests{false};                   ///< tasks with children have been seen: a hint
   base::atomic<std::uint32_t> may_keep{0};  ///< how many that become ready by what it ends a worker may keep
   alignas(64) frame* home = nullptr;        ///< null: not in use

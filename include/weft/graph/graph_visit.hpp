@@ -35,9 +35,13 @@ inline void graph::visit_for(std::size_t takers, bool by_owner) noexcept {
   if (!by_owner && owner_is_near()) return;
   enough_ = 2 * takers * speed.batch();
   // A graph of tiny tasks is soon left, with all that has been visited.
-  visit_ahead(enough_, !speed.longer() ? granularity::visited_at_first
-                       : by_owner      ? granularity::visited_by_owner
-                                       : granularity::visited_at_once);
+  if (!by_owner || !speed.longer())
+    return visit_ahead(enough_,
+                       speed.longer() ? granularity::visited_at_once : granularity::visited_at_first);
+  if (busy_ || ready_.size() >= enough_ || unvisited() == nullptr) return;
+  owner_visits.store(true, base::memory_order_relaxed);
+  visit_ahead(enough_, granularity::visited_by_owner);
+  owner_visits.store(false, base::memory_order_relaxed);
 }
 
 inline void graph::visit_ahead(std::size_t wanted, std::size_t budget) noexcept {

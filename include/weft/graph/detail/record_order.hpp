@@ -64,15 +64,15 @@ class record_order {
     std::sort(uses_.begin(), uses_.end());  // the exclusive right on a datum before the one to read it
     const auto self = earlier_task::of(place, before == nullptr);
     const auto first = before != nullptr ? static_cast<std::ptrdiff_t>(before->size()) : 0;
-    std::uint32_t last = UINT32_MAX;
+    std::uintptr_t last = UINT32_MAX;
     for (const auto& [id, reads] : uses_) {
       if (std::exchange(last, id) == id) continue;
       datum& d = data_[id];
-      if (before != nullptr && !reads && !d.readers.empty())
+      if (before != nullptr && reads == 0 && !d.readers.empty())
         before->insert(before->end(), d.readers.begin(), d.readers.end());
       else if (before != nullptr && d.changed)
         before->push_back(d.changer);
-      if (reads) {
+      if (reads != 0) {
         d.readers.push_back(self);
       } else {
         d.readers.clear();
@@ -87,8 +87,9 @@ class record_order {
   }
 
  private:
-  using cut_at = std::pair<std::uintptr_t, std::size_t>;
-  static cut_at cut(const void* object, std::size_t where) noexcept {
+  // Of cuts and of uses: a second type to be sorted would cost everybody who includes weft.hpp.
+  using sorted = std::pair<std::uintptr_t, std::size_t>;
+  static sorted cut(const void* object, std::size_t where) noexcept {
     return {reinterpret_cast<std::uintptr_t>(object), where};
   }
   struct datum {
@@ -99,9 +100,9 @@ class record_order {
 
   address_table<std::uint32_t> whole_;
   std::uint32_t wholes_ = 0;
-  std::vector<cut_at> cuts_;
-  std::vector<datum> data_;  // whole objects, then elementary parts by where they begin
-  std::vector<std::pair<std::uint32_t, bool>> uses_;  // of the task that is being added
+  std::vector<sorted> cuts_;
+  std::vector<datum> data_;   // whole objects, then elementary parts by where they begin
+  std::vector<sorted> uses_;  // of the task that is being added: data, and whether it reads
 };
 
 }  // namespace weft::inline WEFT_ABI::sched

@@ -104,6 +104,10 @@ inline strand* worker::steal_from_running(strand& s) {
     look_again_at(s.cooldown.last());
     return nullptr;
   }
+  // An owner that visits closures does not answer, and has nothing else running.
+  if (const graph* const g = s.graphs.load(memory_order_acquire);
+      g != nullptr && !thorough_ && g->owner_visits.load(memory_order_relaxed))
+    return nullptr;
   if (steal_backoff_ != 0 && !thorough_ && base::clock::now() < no_steal_before_) return nullptr;
   if (s.cooldown.lies_ahead())
     look_again_at(s.cooldown.last());
