@@ -32,10 +32,11 @@ struct blocks {
 };
 
 /// A task per block and sweep, ordered by what it reads and updates.
-inline void by_data_flow(weft::runtime& rt, grid& g, long sweeps, long block) {
+inline void by_data_flow(weft::runtime& rt, grid& g, long sweeps, long block,
+                         const weft::run_options& options = {}) {
   const blocks b(g, block);
   std::vector<char> token(b.count());
-  rt.run([&] {
+  rt.run(options, [&] {
     using weft::borrow, weft::read, weft::update;
     for (long s = 0; s < sweeps; ++s)
       for (long i = 1; i <= b.rows; ++i)

@@ -3,7 +3,9 @@
 #include "support/catch.hpp"
 #include "support/scratch.hpp"
 
+#include <weft/append.hpp>
 #include <weft/observe.hpp>
+#include <weft/orwl.hpp>
 #include <weft/sched/inlining.hpp>
 #include <weft/weft.hpp>
 
@@ -223,6 +225,104 @@ TEST_CASE("loops, weak rights, recorded graphs, events and results are followed"
     return a.get() + b.get();
   });
   CHECK(result == 41);
+  CHECK(ws.tasks() == 3);
+}
+
+TEST_CASE("who reads a stream waits for all that append before, and nobody waits for readers") {
+  const weft_test::scratch folder;
+  weft::append_file out(folder / "stream", {.readable = true});
+  const auto append = [&out] {
+    weft::fork(
+        {.name = "append"},
+        [](weft::append s) {
+          step_clock::next = 40;
+          s.write("x");
+        },
+        out);
+  };
+  const auto read = [&out](weft::file_pointer p) {
+    weft::fork({.name = "read"}, [](weft::stream_reader) { step_clock::next = 40; }, weft::read(out, p));
+  };
+  const auto two_and_one = [&] {
+    append();
+    append();
+    read(weft::file_pointer::local);
+    append();
+  };
+  counted ws;
+  weft::runtime rt({.workers = 2});
+  rt.run({.record = &ws}, two_and_one);
+  CHECK(ws.tasks() == 4);
+  CHECK(ws.span_ticks() >= 80);
+  CHECK(ws.span_ticks() < 90);
+  rt.run({.record = &ws}, [&] {
+    append();
+    read(weft::file_pointer::global);
+    read(weft::file_pointer::global);  // goes on where the other one ends
+  });
+  CHECK(ws.span_ticks() >= 120);
+  CHECK(ws.span_ticks() < 130);
+  const std::string dot = graph_of(two_and_one);
+  CHECK(times(dot, "->") == 2);
+  CHECK_THAT(dot, contains("t0 -> t2 [label=\"read x0\"]") && contains("t1 -> t2 [label=\"read x0\"]"));
+  out.close();
+}
+
+TEST_CASE("the turns of an overlay are followed") {
+  weft::orwl::location<int> first(0), second(0), third(0);
+  weft::orwl::overlay pipeline;
+  const auto turn = [] { step_clock::next = 100; };
+  pipeline.task(
+      {.name = "first"},
+      [&](int& v) {
+        turn();
+        ++v;
+      },
+      weft::orwl::write(first));
+  pipeline.task(
+      {.name = "second"},
+      [&](int& v, const int& before) {
+        turn();
+        v += before;
+      },
+      weft::orwl::write(second), weft::orwl::read(first));
+  pipeline.task(
+      {.name = "third"},
+      [&](int& v, const int& before) {
+        turn();
+        v += before;
+        if (v == 1 + 3 + 6) weft::fork({.name = "below"}, [] {});
+      },
+      weft::orwl::write(third), weft::orwl::read(second));
+  pipeline.schedule();
+  counted ws;
+  weft::runtime rt({.workers = 2});
+  CHECK(pipeline.run(rt, 10, {.record = &ws}) == 10);
+  CHECK(third.get() == 220);
+  CHECK(ws.tasks() == 31);
+  // The first and the third take turns together, the second between.
+  CHECK(ws.span_ticks() >= 2'100);
+  CHECK(ws.span_ticks() < 2'200);
+  CHECK(ws.work_ticks() >= 3'000);
+
+  const weft_test::scratch folder;
+  weft::observe::graph_file file(folder / "graph.dot");
+  pipeline.run(rt, 2, {.record = &file});
+  file.close();
+  const std::string dot = weft_test::slurp(folder / "graph.dot");
+  CHECK(times(dot, "[label=\"second\"]") == 2);
+  CHECK(times(dot, "->") >= 6);
+
+  weft::orwl::overlay fails;
+  fails.task(
+      [](weft::orwl::turn& t, int&) {
+        if (t.iteration() == 1) throw std::runtime_error("planned");
+      },
+      weft::orwl::write(first));
+  fails.schedule();
+  CHECK_THROWS_WITH(fails.run(rt, 3, {.record = &ws}), "planned");
+  CHECK(ws.tasks() == 2);
+  CHECK(pipeline.run(rt, 1, {.record = &ws}) == 1);
   CHECK(ws.tasks() == 3);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Programs that are traced. usage: trace_program <scene> <file>     prints what the trace has to show
+#include <weft/orwl.hpp>
 #include <weft/threads/condition.hpp>
 #include <weft/threads/spawn.hpp>
 #include <weft/weft.hpp>
@@ -40,6 +41,20 @@ void tree(const std::string& file, unsigned workers) {
   const int found = rt.run(fib, 16);
   std::printf("result %d\ntasks fib %d\nsteals %llu\n", found, calls.load() - 1,
               static_cast<unsigned long long>(rt.counters().steals));
+}
+
+/// Turns of an overlay, one slice each.
+void turns(const std::string& file) {
+  weft::runtime rt({.workers = 3, .trace = file});
+  weft::orwl::location<long> first(0), second(0);
+  weft::orwl::overlay o;
+  o.task({.name = "first"}, [](long& v) { ++v; }, weft::orwl::write(first));
+  o.task(
+      {.name = "second"}, [](long& v, const long& before) { v += before; }, weft::orwl::write(second),
+      weft::orwl::read(first));
+  o.schedule();
+  o.run(rt, 100);
+  std::printf("total %ld\ntasks first 100\ntasks second 100\n", second.get());
 }
 
 /// Large frames, contributions, weak rights, loops.
@@ -206,6 +221,7 @@ int main(int argc, char** argv) {
   if (scene == "tree") tree(file, 2);
   if (scene == "serial") tree(file, 1);
   if (scene == "mixed") mixed(file);
+  if (scene == "turns") turns(file);
   if (scene == "waits") waits(file);
   if (scene == "hostile") hostile(file);
   if (scene == "small") small(file);

@@ -109,6 +109,10 @@ def main(program, scene):
         steals = sum(e["ph"] == "X" and e["name"] == "steal" for e in events)
         check(steals == numbers["steals"], f"{steals} steals in the trace")
         check(arrows > 0 or steals == 0, "no arrow from a fork to the end of a stolen task")
+    memory = [e["args"]["resident"] for e in events if e["ph"] == "C" and e["name"] == "memory"]
+    check(not count or memory and min(memory) > 1 << 20, f"resident memory {memory[:10]}")
+    if scene == "turns":
+        check(numbers["total"] == 5050, "wrong result")
     if scene == "mixed":
         check(numbers["indices"] == 5000 and numbers["total"] >= 1000, "wrong results")
         check(count["loop"] >= 5, "no loop")
@@ -125,7 +129,7 @@ def main(program, scene):
     if scene == "small":
         left = sum(e["ph"] in "X" for e in events)
         check(0 < dropped and "lacks the oldest" in run.stderr, "the loss was not told")
-        check(left + sum(e["ph"] == "C" for e in events) + dropped >= numbers["forked"], f"{left} slices, {dropped} dropped")
+        check(left + sum(e["ph"] == "C" and e["name"] == "tasks" for e in events) + dropped >= numbers["forked"], f"{left} slices, {dropped} dropped")
     else:
         check(dropped == 0, f"{dropped} records dropped")
     if scene == "two":

@@ -92,6 +92,13 @@ class ready_queue {
     if (error_) std::rethrow_exception(error_);
   }
 
+  /// The same without helpers.
+  template <class Work>
+  void take_all_alone(Work work) {
+    members_work(work, false);
+    if (error_) std::rethrow_exception(error_);
+  }
+
   /// Offers a node to others.
   void offer(Node& n) noexcept {
     bool call = false;
@@ -162,7 +169,7 @@ class ready_queue {
     return n;
   }
   void send_for_help() noexcept {
-    if (team_->add_helper()) return;
+    if (team_ == nullptr || team_->add_helper()) return;
     const std::lock_guard hold(mutex_);
     called_ = false;
   }

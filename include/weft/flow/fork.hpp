@@ -118,18 +118,20 @@ WEFT_ALWAYS_INLINE void fork_deferred(sched::strand& s, const task_options* opti
 template <class... Adaptors, class R, class... Kept>
 void record_accesses(observe::recorded_body& body, [[maybe_unused]] result<R> r, const Kept&... kept) {
   [[maybe_unused]] const auto tell = [&body]<class Adaptor>(std::type_identity<Adaptor>, const auto& k) {
-    bool weak = false;
-    if constexpr (requires { Adaptor::weak; }) weak = Adaptor::weak;
+    auto use = sched::recorded_use::own;
+    if constexpr (requires { Adaptor::weak; })
+      if (Adaptor::weak) use = sched::recorded_use::weak;
     tell_rights<Adaptor>(k, [&](sched::access a) {
       // An operation with a state is known by its place in the argument: it is like no other.
       const auto place = reinterpret_cast<std::uintptr_t>(a.operation);
       if (place - reinterpret_cast<std::uintptr_t>(std::addressof(k)) < sizeof k)
         a.mode = access_mode::update;
-      body.add(a, weak);
+      body.add(a, use);
     });
+    if constexpr (requires { Adaptor::record(body, k); }) Adaptor::record(body, k);
   };
   (tell(std::type_identity<Adaptors>(), kept), ...);
-  if constexpr (!std::is_void_v<R>) body.add({.object = r.place, .mode = access_mode::write}, false);
+  if constexpr (!std::is_void_v<R>) body.add({.object = r.place, .mode = access_mode::write});
   body.begin();
 }
 

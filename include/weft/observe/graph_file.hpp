@@ -100,10 +100,10 @@ class graph_file final : public sched::run_recorder {
     open_.push_back(made);
     pending_.emplace_back();
   }
-  void add_access(const sched::access& a, bool weak) override {
+  void add_access(const sched::access& a, sched::recorded_use use) override {
     history_.meet(a.object);
-    if (weak || history_.is_empty(a)) return;
-    pending_.back().push_back(a);
+    if (use == sched::recorded_use::weak || history_.is_empty(a)) return;
+    if (use == sched::recorded_use::own) pending_.back().push_back(a);
     const std::uint32_t object =
         objects_.try_emplace(a.object, static_cast<std::uint32_t>(objects_.size())).first->second;
     const node here = open_.back();

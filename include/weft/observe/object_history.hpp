@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -39,21 +40,39 @@ class object_history {
   };
 
   /// A body begins. The history forgets, when it ends, what was first met in it.
-  void begin_body() { met_.emplace_back(); }
+  void begin_body() {
+    if (depth_ == met_.size()) met_.emplace_back();
+    ++depth_;
+  }
   void end_body() noexcept {
-    for (const void* object : met_.back()) objects_.erase(object);
-    met_.pop_back();
+    auto& met = met_[--depth_];
+    for (const void* object : met) forget(object);
+    met.clear();
   }
   void clear() noexcept {
     objects_.clear();
     met_.clear();
+    spare_.clear();
+    depth_ = 0;
   }
 
   /// Whether the access is on no part of its object at all.
   static bool is_empty(const sched::access& a) noexcept { return a.sliced && a.begin == a.end; }
   /// Makes the object known in the running body.
   void meet(const void* object) {
-    if (objects_.try_emplace(object).second && !met_.empty()) met_.back().push_back(object);
+    bool fresh = false;
+    if (spare_.empty()) {
+      fresh = objects_.try_emplace(object).second;
+    } else {
+      spare_.back().key() = object;
+      auto inserted = objects_.insert(std::move(spare_.back()));
+      if (inserted.inserted)
+        spare_.pop_back();
+      else
+        spare_.back() = std::move(inserted.node);
+      fresh = inserted.inserted;
+    }
+    if (fresh && depth_ != 0) met_[depth_ - 1].push_back(object);
   }
   /// Calls `see` with each group that a task with this access must wait for, but for those that are implied
   /// by others. *Requires*: it was met; the access is not empty.
@@ -92,8 +111,21 @@ class object_history {
     return a.sliced ? std::pair(a.begin, a.end) : std::pair(std::size_t{0}, SIZE_MAX);
   }
 
-  std::unordered_map<const void*, std::vector<group>> objects_;
-  std::vector<std::vector<const void*>> met_;
+  using table = std::unordered_map<const void*, std::vector<group>>;
+
+  void forget(const void* object) noexcept {
+    auto node = objects_.extract(object);
+    node.mapped().clear();
+    try {
+      spare_.push_back(std::move(node));
+    } catch (const std::bad_alloc&) {  // then it goes
+    }
+  }
+
+  table objects_;
+  std::vector<typename table::node_type> spare_;  // with the memory of their groups, for the next objects
+  std::vector<std::vector<const void*>> met_;     // of the bodies around, and memory for deeper ones
+  std::size_t depth_ = 0;
 };
 
 }  // namespace weft::inline WEFT_ABI::observe

@@ -23,7 +23,9 @@ class recorded_body {
   recorded_body& operator=(const recorded_body&) = delete;
   ~recorded_body() { recorder_.end_body(); }
 
-  void add(const sched::access& a, bool weak) { recorder_.add_access(a, weak); }
+  void add(const sched::access& a, sched::recorded_use use = sched::recorded_use::own) {
+    recorder_.add_access(a, use);
+  }
   void begin() { recorder_.begin_body(); }
 
  private:

@@ -4,6 +4,7 @@
 
 #include <weft/observe/json_text.hpp>
 #include <weft/observe/open_slice.hpp>
+#include <weft/observe/resident_memory.hpp>
 #include <weft/observe/tick_clock.hpp>
 #include <weft/observe/trace_file.hpp>
 #include <weft/observe/trace_names.hpp>
@@ -34,8 +35,9 @@ struct fork_stamp {
 /// The records of one worker. *Thread safety*: that worker's thread, any member.
 class trace_row {
  public:
-  trace_row(unsigned worker, std::size_t records, const moment& start, trace_names& names)
-      : worker_(worker), start_(start.at), ring_(records), names_(names) {}
+  trace_row(unsigned worker, std::size_t records, const moment& start, trace_names& names,
+            resident_memory& memory)
+      : worker_(worker), start_(start.at), memory_(memory), ring_(records), names_(names) {}
 
   void add(trace_kind kind, std::uint64_t begin, const char* kept_name, std::uint64_t more = 0) noexcept {
     const std::uint64_t now = ticks();
@@ -48,12 +50,14 @@ class trace_row {
     const std::uint64_t end = adopted_ > begin ? adopted_ : ticks();
     ring_.add({begin, end - begin, kind, nullptr, more});
   }
-  /// Says how much there is to do, at most every so many ticks.
+  /// Says how much there is to do, at most every so many ticks; and how much memory is in use.
   void add_level(std::uint64_t now, std::uint32_t ready, std::uint32_t pending) noexcept {
     constexpr std::uint64_t pause = 100'000;
     if (now - last_level_ < pause) return;
     last_level_ = now;
     ring_.add({now, 0, trace_kind::level, nullptr, std::uint64_t{ready} << 32 | pending});
+    if (const std::uint64_t bytes = memory_.look(now); bytes != 0)
+      ring_.add({now, 0, trace_kind::memory, nullptr, bytes});
   }
   const char* keep(const char* name) noexcept { return names_.keep(name); }
   /// Of a task that is being forked.
@@ -66,6 +70,7 @@ class trace_row {
   const std::uint64_t start_;
   std::uint64_t last_level_ = 0;
   std::uint64_t adopted_ = 0;
+  resident_memory& memory_;
   trace_ring ring_;
   trace_name_cache names_;
 };
@@ -79,7 +84,7 @@ class trace {
   trace(const std::string& path, unsigned workers, std::size_t bytes)
       : megabytes_(bytes >> 20), file_(path), text_(file_.descriptor()) {
     const std::size_t each = bytes / sizeof(trace_record) / (workers + 1);
-    for (unsigned i = 0; i <= workers; ++i) rows_.emplace_back(i, each, start_, names_);
+    for (unsigned i = 0; i <= workers; ++i) rows_.emplace_back(i, each, start_, names_, memory_);
   }
   trace(const trace&) = delete;
   trace& operator=(const trace&) = delete;
@@ -244,6 +249,10 @@ class trace {
         text_.raw(",\"pending\":").number(x.more & 0xffff'ffffu).raw("}}");
         break;
       }
+      case trace_kind::memory:
+        event_(first, "C", r, "memory").raw(",\"id\":0");
+        at_(x.begin).raw(",\"args\":{\"resident\":").number(x.more).raw("}}");
+        break;
       case trace_kind::transfer:
         apart_(first, r, "transfer", x.name, ++ids_, begin, end, x.more);
         break;
@@ -258,6 +267,7 @@ class trace {
   double scale_ = 1;
   std::uint64_t ids_ = 0;
   trace_names names_;
+  resident_memory memory_;
   std::deque<trace_row> rows_;
   base::spin_lock transfers_mutex_;
   base::spin_lock write_mutex_;

@@ -21,6 +21,7 @@ enum class trace_kind : std::uint8_t {
   search,    ///< for work, in vain so far
   level,     ///< of `more`: the strand's stealable (high half) and pending (low half) tasks
   transfer,  ///< between memory and a file; `more`: bytes
+  memory,    ///< of the process, resident; `more`: bytes
 };
 
 /// One record. All of them have a beginning and a length, so that each can be understood without others.

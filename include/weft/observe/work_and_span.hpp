@@ -21,7 +21,7 @@ namespace weft::inline WEFT_ABI::observe {
 
 /// Options of work_and_span.
 struct work_and_span_options {
-  std::chrono::nanoseconds steal{2000};  ///< what a steal costs: how long a task waits for its thief
+  std::chrono::nanoseconds steal{2000};  ///< how long a task waits for its thief; steal_cost() measures it
 };
 
 /// The part of one type of task, by name, in a run.
@@ -116,27 +116,27 @@ class basic_work_and_span final : public sched::run_recorder {
     }
     history_.clear();
     bodies_.clear();
+    open_ = 0;
     types_.clear();
     numbers_.clear();
     tasks_ = work_ = 0;
     last_ = {};
-    bodies_.push_back({.type = number_("run")});
+    push_(number_("run"), {});
     history_.begin_body();
     time_.start(nanoseconds_);
   }
   void begin_task(const char* name) override {
     account_();
-    const body& outer = bodies_.back();
-    instant start = outer.now;
+    instant start = running_().now;
     start.burdened += burden_;
-    bodies_.push_back({.type = number_(name), .now = std::move(start)});
+    push_(number_(name), std::move(start));
     ++tasks_;
   }
-  void add_access(const sched::access& a, bool weak) override {
+  void add_access(const sched::access& a, sched::recorded_use use) override {
     history_.meet(a.object);
-    if (weak || history_.is_empty(a)) return;
-    body& here = bodies_.back();
-    here.accesses.push_back(a);
+    if (use == sched::recorded_use::weak || history_.is_empty(a)) return;
+    body& here = running_();
+    if (use == sched::recorded_use::own) here.accesses.push_back(a);
     history_.each_before(a, [&](const auto& group) {
       instant ready = group.members;
       ready.burdened += burden_;
@@ -150,8 +150,7 @@ class basic_work_and_span final : public sched::run_recorder {
   }
   void end_body() noexcept override {
     account_();
-    body ended = std::move(bodies_.back());
-    bodies_.pop_back();
+    body& ended = bodies_[--open_];
     history_.end_body();
     ended.now.wait_for(ended.children);
     // One that commutes excludes the others: the next one waits for it, as for an update.
@@ -159,12 +158,13 @@ class basic_work_and_span final : public sched::run_recorder {
       if (a.mode == sched::access_mode::commute) a.mode = sched::access_mode::update;
       history_.join(a).wait_for(ended.now);
     }
-    bodies_.back().children.wait_for(ended.now);
+    running_().children.wait_for(ended.now);
+    ended.forget();
     time_.go_on();
   }
   void sync() noexcept override {
     account_();
-    body& here = bodies_.back();
+    body& here = running_();
     if (here.children.span > 0) {
       instant children = here.children;
       children.burdened += burden_;
@@ -176,9 +176,11 @@ class basic_work_and_span final : public sched::run_recorder {
     account_();
     const moment end;
     nanoseconds_ = nanoseconds_per_tick(clock_, end);
-    bodies_.front().now.wait_for(bodies_.front().children);
-    last_ = std::move(bodies_.front().now);
+    body& first = bodies_.front();
+    first.now.wait_for(first.children);
+    last_ = std::move(first.now);
     bodies_.clear();
+    open_ = 0;
     history_.clear();
   }
 
@@ -188,16 +190,30 @@ class basic_work_and_span final : public sched::run_recorder {
     std::uint64_t tasks = 0, work = 0;
   };
   struct body {
-    std::uint32_t type;
-    instant now{};       ///< where it has come to
-    instant children{};  ///< when the last of them ends
-    std::vector<sched::access> accesses{};
+    std::uint32_t type = 0;
+    instant now;       ///< where it has come to
+    instant children;  ///< when the last of them ends
+    std::vector<sched::access> accesses;
+
+    void forget() noexcept {
+      now = {};
+      children = {};
+      accesses.clear();
+    }
   };
+
+  body& running_() noexcept { return bodies_[open_ - 1]; }
+  void push_(std::uint32_t number, instant now) {
+    if (open_ == bodies_.size()) bodies_.emplace_back();
+    body& b = bodies_[open_++];
+    b.type = number;
+    b.now = std::move(now);
+  }
 
   /// The running body has worked since the clock was read last.
   void account_() {
     const std::uint64_t length = time_.pass();
-    body& here = bodies_.back();
+    body& here = running_();
     here.now.span += length;
     here.now.burdened += length;
     here.now.way.add(paths_, length, here.type);
@@ -206,13 +222,14 @@ class basic_work_and_span final : public sched::run_recorder {
   }
   std::uint32_t number_(const char* name) {
     const std::string_view text = name != nullptr ? name : "task";
-    auto found = numbers_.find(text);
-    if (found == numbers_.end()) {
-      found = numbers_.emplace(text, static_cast<std::uint32_t>(types_.size())).first;
-      types_.push_back({.name = std::string(text)});
+    if (latest_ >= types_.size() || types_[latest_].name != text) {
+      const auto [found, fresh] =
+          numbers_.try_emplace(std::string(text), static_cast<std::uint32_t>(types_.size()));
+      if (fresh) types_.push_back({.name = found->first});
+      latest_ = found->second;
     }
-    ++types_[found->second].tasks;
-    return found->second;
+    ++types_[latest_].tasks;
+    return latest_;
   }
   double seconds_(std::uint64_t t) const noexcept { return static_cast<double>(t) * nanoseconds_ * 1e-9; }
   static double ratio_(double a, double b) noexcept { return b > 0 ? a / b : 0; }
@@ -225,9 +242,11 @@ class basic_work_and_span final : public sched::run_recorder {
   std::uint64_t tasks_ = 0, work_ = 0;
   path_memory paths_;  // before all that has paths
   object_history<instant> history_;
-  std::vector<body> bodies_;  ///< those that run, the innermost last
+  std::vector<body> bodies_;  ///< those that run, the innermost last, and memory for deeper ones
+  std::size_t open_ = 0;      ///< how many run
   std::vector<type> types_;
   std::map<std::string, std::uint32_t, std::less<>> numbers_;
+  std::uint32_t latest_ = 0;  ///< the type that was asked for last
   instant last_;
 };
 

@@ -225,6 +225,11 @@ struct append_binding {
     return stream::append_context(s.of(), s.at());
   }
   static bool may_wait_for_earlier(const kept& k) noexcept { return k.of().readable(); }
+  /// In a recorded run: tasks that append need not wait for each other.
+  template <class Body>
+  static void record(Body& body, const kept& k) {
+    body.add({.object = &k.of(), .mode = access_mode::reduce, .operation = &k.of()});
+  }
   static kept defer(kept& k, sched::closure& c) { return std::move(k).defer(c); }
   static stream::append_context::part begin_part(kept& k, std::uint32_t worker) {
     return k.begin_part(worker);

@@ -7,6 +7,7 @@
 #include <weft/flow/access.hpp>
 #include <weft/stream/detail/begin_reading.hpp>
 #include <weft/stream/handle.hpp>
+#include <weft/task/run_recorder.hpp>
 
 #include <algorithm>
 #include <span>
@@ -200,6 +201,15 @@ struct reading_binding {
   static stream_reader pass(kept& k) noexcept {
     k.begin();
     return stream::reading_key::make(k);
+  }
+  /// In a recorded run: it waits for all that append before it, and no task waits for it but those that go on
+  /// reading where it ends.
+  template <class Body>
+  static void record(Body& body, const kept& k) {
+    const stream::stream_state& s = k.of().of;
+    body.add({.object = &s, .mode = access_mode::read}, sched::recorded_use::waits_only);
+    if (k.of().from == file_pointer::global)
+      body.add({.object = reinterpret_cast<const char*>(&s) + 1, .mode = access_mode::update});
   }
   /// The task waits for the event as for an object. Where there is none, nobody writes it either.
   static const void* object(const kept& k) noexcept { return k.awaits(); }

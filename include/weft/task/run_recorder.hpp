@@ -6,6 +6,13 @@
 
 namespace weft::inline WEFT_ABI::sched {
 
+/// What a task of a recorded run does with an access.
+enum class recorded_use : std::uint8_t {
+  own,        ///< waits for earlier tasks, and is waited for
+  weak,       ///< only its children use it, so it need not wait itself
+  waits_only  ///< waits for earlier tasks, and nobody for it
+};
+
 /// Is told what happens in one run, by the thread that executes it. Each body ends before the one around it
 /// goes on. What a function throws ends the run, as if the task had thrown it.
 class run_recorder {
@@ -18,8 +25,8 @@ class run_recorder {
   virtual void begin_run() = 0;
   /// The running body forks a task.
   virtual void begin_task(const char* name) = 0;
-  /// It has this access. `weak`: only its children use it, so it need not wait itself.
-  virtual void add_access(const access& a, bool weak) = 0;
+  /// It has this access.
+  virtual void add_access(const access& a, recorded_use use) = 0;
   /// That was all; its body begins.
   virtual void begin_body() = 0;
   /// The body has ended, with all below it.

@@ -2,6 +2,8 @@
 // How recurrent tasks take their turns, and how one of them ends the run.
 #pragma once
 
+#include <weft/observe/recorded_body.hpp>
+#include <weft/observe/traced_body.hpp>
 #include <weft/orwl/detail/turns.hpp>
 
 namespace weft::inline WEFT_ABI::orwl {
@@ -14,12 +16,36 @@ WEFT_FUNCTION void turns::take_all() {
     // Relaxed, twice: nobody else is here.
     if (p.missing.load(base::memory_order_relaxed) == 0 && limit_.load(base::memory_order_relaxed) != 0)
       ready_.begin_with(p);
-  ready_.take_all(helpers, "the turns of an ORWL overlay",
-                  [this](sched::strand& s, player& p) noexcept { return take(s, p); });
+  const auto work = [this](sched::strand& s, player& p) noexcept { return take(s, p); };
+  if (sched::strand& s = sched::current(); s.recorder != nullptr) [[unlikely]] {
+    note_predecessors();
+    ready_.take_all_alone(work);
+    s.recorder->sync();
+  } else {
+    ready_.take_all(helpers, "the turns of an ORWL overlay", work);
+  }
   if (ready_.over()) return;  // the run was stopped, and will say so
   for (const player& p : players_)
     if (p.done.load(base::memory_order_relaxed) != limit_.load(base::memory_order_relaxed))
       base::fail("an ORWL overlay has come to a standstill");
+}
+
+WEFT_FUNCTION void turns::note_predecessors() {
+  predecessors_.resize(players_.size());
+  for (const player& p : players_)
+    for (player** q = p.successors; q != p.successors_end; ++q)
+      predecessors_[static_cast<std::size_t>(*q - players_.data())].push_back(&p);
+}
+
+WEFT_FUNCTION void turns::call_recorded(sched::strand& s, player& p, turn& t) {
+  observe::recorded_body here(s, p.options.name);
+  // As if each task changed a value in its turn, from those of the tasks for which it waits. That a task
+  // waits for those that have read its value adds nothing: they lie between two of its turns anyway.
+  for (const player* q : predecessors_[static_cast<std::size_t>(&p - players_.data())])
+    here.add({.object = q, .mode = sched::access_mode::read});
+  here.add({.object = &p, .mode = sched::access_mode::update});
+  here.begin();
+  p.does->call(t);
 }
 
 WEFT_FUNCTION player* turns::take(sched::strand& s, player& p) noexcept {
@@ -30,7 +56,14 @@ WEFT_FUNCTION player* turns::take(sched::strand& s, player& p) noexcept {
 #if WEFT_RACES
     context::races::acquire(&p);
 #endif
-    p.does->call(t);
+    if (s.row != nullptr) [[unlikely]] {
+      const observe::traced_body here(s, p.options.name, 0);
+      p.does->call(t);
+    } else if (s.recorder != nullptr) [[unlikely]] {
+      call_recorded(s, p, t);
+    } else {
+      p.does->call(t);
+    }
 #if WEFT_RACES
     for (player** q = p.successors; q != p.successors_end; ++q) context::races::release(*q);
     ready_.let_see();
