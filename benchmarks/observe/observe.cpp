@@ -2,8 +2,8 @@
 // What it costs to look: traced and recorded runs beside plain ones. And how well a record predicts the
 // speed-up of a program.
 // usage: bench_observe [workers] [pairs]     prints a table
-#include "config.hpp"
-#include "forms.hpp"
+#include "lk23/forms.hpp"
+#include "uts/config.hpp"
 
 #include <weft/observe.hpp>
 #include <weft/weft.hpp>
@@ -53,8 +53,8 @@ void row(const std::string& what, const char* target, double measured, const cha
 
 /// About ten microseconds at 4 GHz.
 void ten_microseconds() {
-  for (volatile int i = 0; i < 8'000; i = i + 1) {
-  }
+  [[maybe_unused]] volatile int steps = 0;
+  for (int i = 0; i < 8'000; ++i) steps = i;
 }
 
 long fib(long n) {
