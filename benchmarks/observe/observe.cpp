@@ -54,7 +54,7 @@ void row(const std::string& what, const char* target, double measured, const cha
 /// About ten microseconds at 4 GHz.
 void ten_microseconds() {
   [[maybe_unused]] volatile int steps = 0;
-  for (int i = 0; i < 8'000; ++i) steps = i;
+  for (int i = 0; i < 40'000; ++i) steps = i;
 }
 
 long fib(long n) {

@@ -25,6 +25,7 @@ class processor_set {
 
   std::size_t bytes() const noexcept { return bytes_; }
   cpu_set_t* data() noexcept { return set_; }
+  const cpu_set_t* data() const noexcept { return set_; }
   bool has(std::size_t processor) const noexcept { return CPU_ISSET_S(processor, bytes_, set_); }
   /// *Requires*: it is below the number given to the constructor.
   void add(std::size_t processor) noexcept { CPU_SET_S(processor, bytes_, set_); }

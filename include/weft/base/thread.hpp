@@ -8,7 +8,11 @@
 #include <weft/base/processor_set.hpp>
 
 #include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <new>
 #include <optional>
 #include <thread>
 
@@ -56,6 +60,33 @@ inline bool is_pinned(thread& t, unsigned processor) {
   return pinned;
 }
 
+/// *Returns*: the number by which the kernel knows the calling thread.
+inline int kernel_thread() noexcept { return gettid(); }
+/// *Returns*: the processor of the calling thread; negative: not known.
+inline int current_processor() noexcept { return sched_getcpu(); }
+
+/// Has a thread go on elsewhere if it waits for its turn on the processor of the calling thread, and may run
+/// on `least` at least. Where it may run stays as it is. Nothing happens if it has ended. *Cost*: some system
+/// calls.
+inline void move_away(int thread, std::size_t least) noexcept {
+  const int here = current_processor();
+  if (here < 0) return;
+  try {
+    ask_for_processors(
+        [&](processor_set& s) { return sched_getaffinity(thread, s.bytes(), s.data()) == 0 ? 0 : errno; },
+        [&](const processor_set& s) {
+          processor_set others(s.end());
+          for (std::size_t i = 0; i < s.end(); ++i)
+            if (s.has(i) && i != static_cast<std::size_t>(here)) others.add(i);
+          if (others.size() == 0 || others.size() == s.size() || s.size() < least) return;
+          // The kernel moves it before the first call returns.
+          sched_setaffinity(thread, others.bytes(), others.data());
+          sched_setaffinity(thread, s.bytes(), s.data());
+        });
+  } catch (const std::bad_alloc&) {  // then it waits
+  }
+}
+
 }  // namespace weft::inline WEFT_ABI::base
 #else
 namespace weft::inline WEFT_ABI::base {
@@ -63,6 +94,9 @@ namespace weft::inline WEFT_ABI::base {
 /// Threads of other platforms have no processors.
 inline int pin(thread&, unsigned) noexcept { return 0; }
 inline bool is_pinned(thread&, unsigned) noexcept { return true; }
+inline int kernel_thread() noexcept { return 0; }
+inline int current_processor() noexcept { return -1; }
+inline void move_away(int, std::size_t) noexcept {}
 struct affinity {
   void apply() noexcept {}
 };

@@ -132,6 +132,9 @@ struct alignas(64) strand {
   bool had_children = false;               ///< what it executes has had some that were deferred
   std::uint32_t no_suspends = 0;           ///< scopes in which its bodies must not wait
   std::chrono::nanoseconds last_offer{0};  ///< when sleepers were last told of this strand
+  std::chrono::nanoseconds unanswered{0};  ///< since when that has brought nobody; 0: nobody is expected
+  std::uint32_t awoken = 0;                ///< engine::awoken at that time
+  unsigned moved_sleepers = 0;             ///< how often they were moved meanwhile, at most five times
   std::chrono::nanoseconds last_look{0};   ///< when that was last considered
   unsigned quiet_tasks = 0;                ///< how many may pass until then, if there is little to tell,
   unsigned quiet_length = 0;               ///< and how many they were at first

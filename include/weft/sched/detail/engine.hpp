@@ -248,6 +248,8 @@ class engine {
   base::atomic<unsigned> timed_sleepers{0};  ///< workers that left tiny tasks alone and look again soon
   base::atomic<bool> kept_told{false};       ///< a sleeper was told of a kept strand and is on its way
   base::atomic<unsigned> wakes_in_vain{0};   ///< wakes in a row that found nothing
+  base::atomic<bool> moves{false};           ///< somebody is in worker::move_away
+  base::atomic<std::uint32_t> awoken{0};     ///< how often a worker has come back from sleep
   base::atomic<unsigned> visitors{0};        ///< workers of other engines that hand a caller back
   std::vector<std::unique_ptr<worker>> workers;
 

@@ -233,6 +233,25 @@ inline bool sleepers_near(const strand& s) noexcept {
   return s.wanted_surplus != 0 && s.executor->home().bell.any_waiting();
 }
 
+/// If the wakes of this strand have brought nobody for some time, sleepers may wait for the processor of the
+/// caller: moves them away, if it may (granularity::wake_answered).
+inline void wait_for_answer(strand& s, std::chrono::nanoseconds now) noexcept {
+  engine& e = s.executor->home();
+  if (s.unanswered.count() == 0) return;
+  if (e.awoken.load(base::memory_order_relaxed) != s.awoken) {
+    s.unanswered = {};
+    s.moved_sleepers = 0;
+    return;
+  }
+  constexpr unsigned doublings = 5;
+  if (now - s.unanswered < granularity::wake_answered * (1u << s.moved_sleepers)) return;
+  s.unanswered = now;
+  s.moved_sleepers = std::min(s.moved_sleepers + 1, doublings);
+  unsigned most = 4;
+  for (const auto& w : e.workers)
+    if (w->asleep() && most-- != 0) w->move_away();
+}
+
 /// *Cost*: a system call at most every 20 microseconds; more rarely if it is not certain that there is
 /// something to steal and earlier wakes found nothing.
 WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
@@ -247,11 +266,16 @@ WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
                       ? std::min(2 * s.quiet_length + 1, 7u)
                       : 0;
   s.quiet_length = s.quiet_tasks;
+  wait_for_answer(s, now);
   // A worker that was just woken searches for longer than the interval, or there is none.
   using granularity::wake_interval;
   const auto interval = wake_interval * (1u << std::min(wakes_in_vain, granularity::wake_doublings));
   if ((!certain || e.options.spin > 2 * wake_interval) && now - s.last_offer < interval) return;
   s.last_offer = now;
+  if (s.unanswered.count() == 0) {
+    s.unanswered = now;
+    s.awoken = e.awoken.load(base::memory_order_relaxed);  // a hint, as in wait_for_answer
+  }
   s.executor->count(counter::wakes);
   e.bell.notify_one();
 }

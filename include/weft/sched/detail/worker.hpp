@@ -58,6 +58,8 @@ class worker {
                                   std::to_string(processor));
   }
   bool is_pinned(unsigned processor) { return base::is_pinned(thread_, processor); }
+  /// Lets the kernel thread go on elsewhere if it waits for the caller's processor.
+  void move_away() noexcept;
   /// Waits for the thread. *Requires*: the engine is shutting down.
   void join() {
     if (thread_.joinable()) thread_.join();
@@ -143,6 +145,7 @@ class worker {
   strand* take_kept_of_others() noexcept;
   strand* look_around();
   strand* sleep();
+  void look_for_place() noexcept;
   strand* steal();
   strand* note_steal(std::uint64_t began, strand* got) noexcept;
   strand* steal_from_running(strand& s);
@@ -194,6 +197,8 @@ class worker {
 
   alignas(64) base::atomic<strand*> running_{nullptr};
   base::atomic<bool> asleep_{false};
+  base::atomic<int> kernel_thread_{0};          // that has slept last
+  base::atomic<int> processor_{-1};             // on which it woke up last; negative: not known
   base::atomic<strand*> kept_{nullptr};         ///< ready to go on
   base::atomic<std::uint32_t> kept_number_{0};  ///< of the last one
   strand_list waiting_;

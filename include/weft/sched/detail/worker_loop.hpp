@@ -332,6 +332,27 @@ inline strand* worker::take_kept_of_others() noexcept {
 }
 
 /// Sleeps until something may have happened. *Returns*: what it found when it looked for the last time.
+inline void worker::move_away() noexcept {
+  engine& e = *home_;
+  // Pinned workers have their places. And one at a time, as each restores where the thread may run.
+  if (e.processor_of(0) || e.moves.exchange(true, base::memory_order_acquire)) return;
+  // Relaxed, also below: hints. The kernel thread may be another one meanwhile, or have ended.
+  base::move_away(kernel_thread_.load(base::memory_order_relaxed), e.workers.size());
+  processor_.store(-1, base::memory_order_relaxed);
+  e.moves.store(false, base::memory_order_release);  // pairs with the exchange
+}
+
+/// Who wakes up on the processor of another worker, which then waits for it, moves that away: the kernel
+/// would leave both there for a time slice of some milliseconds, although other processors are idle.
+inline void worker::look_for_place() noexcept {
+  const int here = base::current_processor();
+  processor_.store(here, base::memory_order_relaxed);
+  if (here < 0) return;
+  for (const auto& w : home_->workers)
+    if (w.get() != this && w->processor_.load(base::memory_order_relaxed) == here && !w->asleep())
+      w->move_away();
+}
+
 inline strand* worker::sleep() {
   engine& e = *home_;
   e.searching.fetch_sub(1, base::memory_order_relaxed);  // ordered by the heavy fence in prepare
@@ -342,7 +363,8 @@ inline strand* worker::sleep() {
   look_again_ = deadline::clock::time_point::max();
   strand* found = e.closing.load(base::memory_order_seq_cst) ? nullptr : look_around();  // pairs with close
   thorough_ = false;
-  asleep_.store(true, base::memory_order_relaxed);  // for reports, as below
+  kernel_thread_.store(base::kernel_thread(), base::memory_order_relaxed);  // see move_away
+  asleep_.store(true, base::memory_order_relaxed);                          // for reports, as below
   const std::uint64_t began = row_ != nullptr ? observe::ticks() : 0;
   base::probe::sleep(index_, home_);
   if (found != nullptr || e.closing.load(base::memory_order_seq_cst)) {
@@ -360,6 +382,8 @@ inline strand* worker::sleep() {
     e.bell.wait(key);
   }
   asleep_.store(false, base::memory_order_relaxed);
+  e.awoken.fetch_add(1, base::memory_order_relaxed);  // a hint, see offer
+  if (found == nullptr) look_for_place();
   base::probe::wake(index_, home_);
   if (row_ != nullptr && found == nullptr) row_->add(observe::trace_kind::sleep, began, nullptr);
   e.kept_told.store(false, base::memory_order_relaxed);  // this worker may find something else
