@@ -18,7 +18,6 @@ WEFT_FUNCTION void turns::take_all() {
       ready_.begin_with(p);
   const auto work = [this](sched::strand& s, player& p) noexcept { return take(s, p); };
   if (sched::strand& s = sched::current(); s.recorder != nullptr) [[unlikely]] {
-    note_predecessors();
     ready_.take_all_alone(work);
     s.recorder->sync();
   } else {
@@ -30,19 +29,13 @@ WEFT_FUNCTION void turns::take_all() {
       base::fail("an ORWL overlay has come to a standstill");
 }
 
-WEFT_FUNCTION void turns::note_predecessors() {
-  predecessors_.resize(players_.size());
-  for (const player& p : players_)
-    for (player** q = p.successors; q != p.successors_end; ++q)
-      predecessors_[static_cast<std::size_t>(*q - players_.data())].push_back(&p);
-}
-
 WEFT_FUNCTION void turns::call_recorded(sched::strand& s, player& p, turn& t) {
   observe::recorded_body here(s, p.options.name);
   // As if each task changed a value in its turn, from those of the tasks for which it waits. That a task
   // waits for those that have read its value adds nothing: they lie between two of its turns anyway.
-  for (const player* q : predecessors_[static_cast<std::size_t>(&p - players_.data())])
-    here.add({.object = q, .mode = sched::access_mode::read});
+  for (const player& q : players_)
+    if (std::find(q.successors, q.successors_end, &p) != q.successors_end)
+      here.add({.object = &q, .mode = sched::access_mode::read});
   here.add({.object = &p, .mode = sched::access_mode::update});
   here.begin();
   p.does->call(t);

@@ -99,14 +99,13 @@ class turns {
   /// One turn. *Returns*: somebody who is ready now, and known to nobody else.
   player* take(sched::strand& s, player& p) noexcept;
   /// The body of a turn in a run that is recorded. *Throws*: what that throws; as observe::recorded_body.
+  /// *Cost*: visits all tasks.
   void call_recorded(sched::strand& s, player& p, turn& t);
-  void note_predecessors();
 
   std::vector<player>& players_;
   base::clock::time_point start_;
   base::atomic<std::uint64_t> limit_;
   sched::ready_queue<player> ready_;
-  std::vector<std::vector<const player*>> predecessors_;  // of each player; only in a run that is recorded
 };
 
 }  // namespace detail
