@@ -630,7 +630,7 @@ def browser():
         page.write_text(text + measuring)
         found, errors = show(page, width)
         equal(errors, [], "errors of the browser")
-        equal(len(found["svg"]), 4, "figures")
+        equal(len(found["svg"]), 5, "figures: utilisation, workers, lengths, tasks, memory")
         check(all(w >= 450 and h >= 100 for w, h in found["svg"]), f"figures of {found['svg']}")
         check(found["page"] <= found["window"], f"the page is {found['page']} wide in a window of {found['window']}")
         check(found["texts"] > 50, f"{found['texts']} texts in the figures")
