@@ -149,7 +149,7 @@ TEST_CASE("tasks that each fork many tiny ones are shared among the workers") {
   const int outer = 60;
   const int inner = static_cast<int>(5'000 / weft_test::scale());
   std::uint64_t steals = 0;
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 5 || (steals == 0 && round < 250); ++round) {
     crowd rt(2);
     std::vector<long> counts(outer);
     rt.run([&] {
