@@ -306,6 +306,11 @@ TEST_CASE("the turns of an overlay are followed") {
   CHECK(ws.work_ticks() >= 3'000);
 
   const weft_test::scratch folder;
+  const std::string trace = folder / "trace.json";
+  weft::runtime traced({.workers = 2, .trace = trace});
+  pipeline.run(traced, 10, {.record = &ws});
+  CHECK(ws.tasks() == 30);
+
   weft::observe::graph_file file(folder / "graph.dot");
   pipeline.run(rt, 2, {.record = &file});
   file.close();
@@ -324,6 +329,19 @@ TEST_CASE("the turns of an overlay are followed") {
   CHECK(ws.tasks() == 2);
   CHECK(pipeline.run(rt, 1, {.record = &ws}) == 1);
   CHECK(ws.tasks() == 3);
+}
+
+TEST_CASE("what a steal costs is measured, and lengthens the burdened span") {
+  const std::chrono::nanoseconds cost = weft::observe::steal_cost(50);
+  CHECK(cost > std::chrono::nanoseconds(0));
+  CHECK(cost < std::chrono::milliseconds(100));
+  const auto burdened = [](std::chrono::nanoseconds steal) {
+    weft::observe::basic_work_and_span<step_clock> ws({.steal = steal});
+    weft::runtime rt({.workers = 1});
+    rt.run({.record = &ws}, [] { weft::fork([] {}); });
+    return ws.burdened_span() - ws.span();
+  };
+  CHECK(burdened(2 * cost) > burdened(cost));
 }
 
 TEST_CASE("what a recorded run throws leaves the runtime as it was") {

@@ -66,11 +66,11 @@ inline int kernel_thread() noexcept { return gettid(); }
 inline int current_processor() noexcept { return sched_getcpu(); }
 
 /// Has a thread go on elsewhere if it waits for its turn on the processor of the calling thread, and may run
-/// on `least` at least. Where it may run stays as it is. Nothing happens if it has ended. *Cost*: some system
-/// calls.
+/// on `least` at least. Where it may run stays as it is. Nothing happens if it has ended, or is not known
+/// (0). *Cost*: some system calls.
 inline void move_away(int thread, std::size_t least) noexcept {
   const int here = current_processor();
-  if (here < 0) return;
+  if (thread <= 0 || here < 0) return;
   try {
     ask_for_processors(
         [&](processor_set& s) { return sched_getaffinity(thread, s.bytes(), s.data()) == 0 ? 0 : errno; },

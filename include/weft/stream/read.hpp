@@ -208,6 +208,7 @@ struct reading_binding {
   static void record(Body& body, const kept& k) {
     const stream::stream_state& s = k.of().of;
     body.add({.object = &s, .mode = access_mode::read}, sched::recorded_use::waits_only);
+    // The shared position, under an address that nothing else has.
     if (k.of().from == file_pointer::global)
       body.add({.object = reinterpret_cast<const char*>(&s) + 1, .mode = access_mode::update});
   }

@@ -90,7 +90,7 @@ inline constexpr std::chrono::microseconds wake_interval(20), fast_task(1);
 inline constexpr unsigned wake_doublings = 8;
 /// An owner whose wakes were not answered for so long moves sleepers away from its own processor: the kernel
 /// may have put them behind it there, for a time slice of some milliseconds, although others are idle.
-/// Measured with two workers on two processors: a program of 2 ms found no second worker in 4 of 10 runs.
+/// Measured with two workers on two processors: a program of 3 ms got no second worker in 5 of 10 runs.
 inline constexpr std::chrono::microseconds wake_answered(100);
 
 /// A strand that a worker has made ready is its own for so long; then it is anybody's. Longer than a change

@@ -6,6 +6,8 @@
 #include <weft/observe/traced_body.hpp>
 #include <weft/orwl/detail/turns.hpp>
 
+#include <algorithm>
+
 namespace weft::inline WEFT_ABI::orwl {
 namespace detail {
 
@@ -49,11 +51,11 @@ WEFT_FUNCTION player* turns::take(sched::strand& s, player& p) noexcept {
 #if WEFT_RACES
     context::races::acquire(&p);
 #endif
-    if (s.row != nullptr) [[unlikely]] {
+    if (s.recorder != nullptr) [[unlikely]] {
+      call_recorded(s, p, t);
+    } else if (s.row != nullptr) [[unlikely]] {
       const observe::traced_body here(s, p.options.name, 0);
       p.does->call(t);
-    } else if (s.recorder != nullptr) [[unlikely]] {
-      call_recorded(s, p, t);
     } else {
       p.does->call(t);
     }

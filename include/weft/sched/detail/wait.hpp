@@ -235,7 +235,7 @@ inline bool sleepers_near(const strand& s) noexcept {
 
 /// If the wakes of this strand have brought nobody for some time, sleepers may wait for the processor of the
 /// caller: moves them away, if it may (granularity::wake_answered).
-inline void wait_for_answer(strand& s, std::chrono::nanoseconds now) noexcept {
+inline void look_for_answer(strand& s, std::chrono::nanoseconds now) noexcept {
   engine& e = s.executor->home();
   if (s.unanswered.count() == 0) return;
   if (e.awoken.load(base::memory_order_relaxed) != s.awoken) {
@@ -266,7 +266,7 @@ WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
                       ? std::min(2 * s.quiet_length + 1, 7u)
                       : 0;
   s.quiet_length = s.quiet_tasks;
-  wait_for_answer(s, now);
+  look_for_answer(s, now);
   // A worker that was just woken searches for longer than the interval, or there is none.
   using granularity::wake_interval;
   const auto interval = wake_interval * (1u << std::min(wakes_in_vain, granularity::wake_doublings));
@@ -274,7 +274,7 @@ WEFT_COLD inline void offer(strand& s, bool certain) noexcept {
   s.last_offer = now;
   if (s.unanswered.count() == 0) {
     s.unanswered = now;
-    s.awoken = e.awoken.load(base::memory_order_relaxed);  // a hint, as in wait_for_answer
+    s.awoken = e.awoken.load(base::memory_order_relaxed);  // a hint, as in look_for_answer
   }
   s.executor->count(counter::wakes);
   e.bell.notify_one();

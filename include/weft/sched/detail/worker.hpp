@@ -45,7 +45,7 @@ class worker {
   const observe::worker_counters& counters() const noexcept { return counters_; }
   /// The strand that it executes, or null, and whether it sleeps; for any thread.
   strand* executed() const noexcept { return running_.load(base::memory_order_acquire); }  // pairs with adopt
-  bool asleep() const noexcept { return asleep_.load(base::memory_order_relaxed); }        // a report
+  bool asleep() const noexcept { return asleep_.load(base::memory_order_relaxed); }        // a hint
 
   /// Starts the kernel thread. *Throws*: std::system_error, std::bad_alloc.
   void start();

@@ -331,11 +331,13 @@ inline strand* worker::take_kept_of_others() noexcept {
   return nullptr;
 }
 
-/// Sleeps until something may have happened. *Returns*: what it found when it looked for the last time.
 inline void worker::move_away() noexcept {
   engine& e = *home_;
-  // Pinned workers have their places. And one at a time, as each restores where the thread may run.
-  if (e.processor_of(0) || e.moves.exchange(true, base::memory_order_acquire)) return;
+  // Pinned workers have their places. One at a time, as each restores where the thread may run. And none at
+  // the end, when threads are gone (relaxed: whoever has been told to end has seen it).
+  if (e.processor_of(0) || e.closing.load(base::memory_order_relaxed) ||
+      e.moves.exchange(true, base::memory_order_acquire))
+    return;
   // Relaxed, also below: hints. The kernel thread may be another one meanwhile, or have ended.
   base::move_away(kernel_thread_.load(base::memory_order_relaxed), e.workers.size());
   processor_.store(-1, base::memory_order_relaxed);
@@ -353,6 +355,7 @@ inline void worker::look_for_place() noexcept {
       w->move_away();
 }
 
+/// Sleeps until something may have happened. *Returns*: what it found when it looked for the last time.
 inline strand* worker::sleep() {
   engine& e = *home_;
   e.searching.fetch_sub(1, base::memory_order_relaxed);  // ordered by the heavy fence in prepare
