@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
-# Installs the headers and the CMake package `weft`, which provides weft::weft, weft::compiled, weft::ooc, and
-# weft::mpi if the component `mpi` is asked for; the program weft-report; and what GDB is to know of weft.
+# Installs the headers and the CMake package `weft`, which provides weft::weft, weft::compiled, weft::ooc,
+# weft::mpi if the component `mpi` is asked for, weft::metis and weft::scotch in the same way; the
+# program weft-report; and what GDB is to know of weft.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -17,7 +18,7 @@ write_basic_package_version_file(
 install(
   FILES "${CMAKE_CURRENT_BINARY_DIR}/weft-config.cmake" "${CMAKE_CURRENT_BINARY_DIR}/weft-config-version.cmake"
         "${CMAKE_CURRENT_LIST_DIR}/compiled.cmake" "${CMAKE_CURRENT_LIST_DIR}/compiled.cpp"
-        "${CMAKE_CURRENT_LIST_DIR}/ooc.cmake" "${CMAKE_CURRENT_LIST_DIR}/mpi.cmake"
+        "${CMAKE_CURRENT_LIST_DIR}/ooc.cmake" "${CMAKE_CURRENT_LIST_DIR}/mpi.cmake" "${CMAKE_CURRENT_LIST_DIR}/placement.cmake"
   DESTINATION "${weft_package_dir}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 

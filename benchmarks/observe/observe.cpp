@@ -3,6 +3,7 @@
 // speed-up of a program.
 // usage: bench_observe [workers] [pairs]     prints a table
 #include "lk23/forms.hpp"
+#include "observe/bodies.hpp"
 #include "uts/config.hpp"
 
 #include <weft/observe.hpp>
@@ -23,20 +24,11 @@
 
 namespace {
 
+using weft_bench::median, weft_bench::seconds_of, weft_bench::ten_microseconds;
+
 /// Runs once. *Returns*: how long that took, in seconds, without making its data.
 using program = std::function<double(weft::runtime&, const weft::run_options&)>;
 
-template <class F>
-double seconds_of(F&& f) {
-  const auto start = std::chrono::steady_clock::now();
-  f();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-double median(std::vector<double> all) {
-  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-  std::nth_element(all.begin(), middle, all.end());
-  return *middle;
-}
 /// The medians of what both return, called in turn, after a first time that does not count.
 template <class A, class B>
 std::pair<double, double> in_turn(int pairs, A&& a, B&& b) {
@@ -49,12 +41,6 @@ std::pair<double, double> in_turn(int pairs, A&& a, B&& b) {
 void row(const std::string& what, const char* target, double measured, const char* unit) {
   std::printf("| %s | %s | %.3g%s |\n", what.c_str(), target, measured, unit);
   std::fflush(stdout);
-}
-
-/// About ten microseconds at 4 GHz.
-void ten_microseconds() {
-  [[maybe_unused]] volatile int steps = 0;
-  for (int i = 0; i < 40'000; ++i) steps = i;
 }
 
 long fib(long n) {
@@ -182,16 +168,45 @@ void measure_traces(unsigned workers, int pairs) {
     weft::runtime plain({.workers = w}), traced({.workers = w, .trace = path});
     const std::string with = ", " + std::to_string(w) + (w == 1 ? " worker" : " workers");
     auto [without, of] = in_turn(
-        pairs, [&] { return tasks(plain, 2'000, ten_microseconds); },
-        [&] { return tasks(traced, 2'000, ten_microseconds); });
+        pairs, [&] { return tasks(plain, weft_bench::long_tasks, ten_microseconds); },
+        [&] { return tasks(traced, weft_bench::long_tasks, ten_microseconds); });
     row("tasks of about 10 us" + with + ", traced / not", "at most 1.03", of / without, "");
-    constexpr int many = 100'000;
+    constexpr int many = weft_bench::empty_tasks;
     std::tie(without, of) =
         in_turn(pairs, [&] { return tasks(plain, many, [] {}); }, [&] { return tasks(traced, many, [] {}); });
     row("an empty named task" + with + ", what the trace adds", "at most 60 ns", (of - without) / many * 1e9,
         " ns");
   }
   std::filesystem::remove(path);
+}
+
+/// The same by a rival's program beside this one, if it was built: a process for each half of a pair, which
+/// says its medians.
+void measure_rival(const char* program_name, const char* what, unsigned workers, int pairs) {
+  const auto path = std::filesystem::read_symlink("/proc/self/exe").replace_filename(program_name);
+  if (!std::filesystem::exists(path)) return;
+  for (const unsigned w : {1u, workers}) {
+    std::vector<double> of_long[2], of_empty[2];
+    for (int i = 0; i < pairs; ++i)
+      for (const int traced : {0, 1}) {
+        const std::string command =
+            "'" + path.string() + "' " + std::to_string(w) + (traced != 0 ? " 1" : " 0");
+        std::FILE* const out = ::popen(command.c_str(), "r");
+        double l = 0, e = 0;
+        const bool read = out != nullptr && std::fscanf(out, "%lf %lf", &l, &e) == 2;
+        if (out == nullptr || ::pclose(out) != 0 || !read) {
+          std::fprintf(stderr, "%s: no result\n", command.c_str());
+          return;
+        }
+        of_long[traced].push_back(l);
+        of_empty[traced].push_back(e);
+      }
+    const std::string with =
+        std::string(", ") + what + ", " + std::to_string(w) + (w == 1 ? " worker" : " workers");
+    row("tasks of about 10 us" + with + ", traced / not", "", median(of_long[1]) / median(of_long[0]), "");
+    row("an empty named task" + with + ", what the trace adds", "",
+        (median(of_empty[1]) - median(of_empty[0])) / weft_bench::empty_tasks * 1e9, " ns");
+  }
 }
 
 void measure_records(int pairs) {
@@ -202,9 +217,9 @@ void measure_records(int pairs) {
         in_turn(pairs, [&] { return p(rt, {}); }, [&] { return p(rt, {.record = &ws}); });
     row(what, target, recorded / plain, "");
   };
-  compare("work_and_span / plain, fib(25) without cut-off", "at most 8",
+  compare("work_and_span / plain, fib(32) without cut-off", "at most 8",
           [](weft::runtime& r, const weft::run_options& o) {
-            return seconds_of([&] { r.run(o, [] { fib(25); }); });
+            return seconds_of([&] { r.run(o, [] { fib(32); }); });
           });
   compare("the same, Cholesky, 12 x 12 tiles of 64 x 64", "at most 1.05", run_cholesky);
 }
@@ -263,6 +278,10 @@ int main(int argc, char** argv) {
   std::printf("Medians of %d runs each, in turn.\n\n| what | target | measured |\n| --- | --- | --- |\n",
               pairs);
   measure_traces(static_cast<unsigned>(workers), pairs);
+  measure_rival("bench_observe_taskflow", "Taskflow and its observer for TFProf",
+                static_cast<unsigned>(workers), pairs);
+  measure_rival("bench_observe_ompt", "OpenMP (libomp) and a small OMPT tool", static_cast<unsigned>(workers),
+                pairs);
   measure_records(pairs);
   predict(static_cast<unsigned>(workers), pairs);
 }

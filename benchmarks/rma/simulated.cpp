@@ -17,6 +17,7 @@
 #include <weft/rma/detail/d_mcs_lock.hpp>
 #include <weft/rma/detail/gbh_lock.hpp>
 #include <weft/rma/detail/mcs_wp_lock.hpp>
+#include <weft/rma/detail/one_group_lock.hpp>
 #include <weft/rma/detail/rma_rw_lock.hpp>
 
 #include <mpi.h>
@@ -150,6 +151,9 @@ void table(world& w, std::optional<weft::rma::lock_kind> lock, int inserts, int 
   if (t.size() != each * n) fail("a key is there twice");
 }
 
+/// Processes that are close to each other: of a memory controller, or of a node.
+int group_of(const world& w, int processes) { return std::min(processes, w.scc ? 12 : 16); }
+
 template <class Lock>
 void run(world& w, const std::string& what, const std::string& kind, int number, int count, int self,
          int processes) {
@@ -157,7 +161,7 @@ void run(world& w, const std::string& what, const std::string& kind, int number,
   simulated_words words(w, self, at_registers);
   detail::lock_context context;
   context.processes = processes;
-  context.group = std::min(processes, w.scc ? 12 : 16);  // of a memory controller, or of a node
+  context.group = group_of(w, processes);
   context.most_in_a_row = 16;
   if (self == 0)
     w.words.assign(static_cast<std::size_t>(processes), std::vector<std::uint64_t>(Lock::words(processes)));
@@ -221,6 +225,8 @@ int main(int argc, char** argv) {
     with(std::type_identity<detail::mcs_writer_preference_lock>());
   else if (kind == "d_mcs")
     with(std::type_identity<detail::d_mcs_lock>());
+  else if (kind == "rma_rw" && group_of(*w, processes) == processes)
+    with(std::type_identity<detail::one_group_lock>());
   else if (kind == "rma_rw")
     with(std::type_identity<detail::rma_rw_lock>());
   else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The hash table: inserts and searches per second of all processes, each with random keys, all found again
-// and verified; without locks, with buffered inserts, and with each kind of locks. usage: mpiexec -n 2
-// bench_rma_table [keys of each process] [rounds]
+// and verified; without locks one by one, with buffered inserts and searches of many keys, and with each kind
+// of locks. usage: mpiexec -n 2 bench_rma_table [keys of each process] [rounds]
 #include <weft/rma.hpp>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
 namespace rma = weft::rma;
@@ -34,31 +35,47 @@ double median(std::vector<double> of) {
 
 template <class Key, class Value>
 void measure(const weft::mpi::communicator& world, std::uint64_t keys, int rounds, rma::table_options options,
-             const char* how, bool buffered) {
+             const char* how, bool many) {
   using clock = std::chrono::steady_clock;
   std::vector<double> inserts, finds;
   const auto me = static_cast<std::uint64_t>(world.rank()), n = static_cast<std::uint64_t>(world.size());
   for (int round = 0; round < rounds; ++round) {
     options.buckets_per_process = 2 * keys;
     rma::hash_table<Key, Value> table(world, options);
-    const auto seconds = [&](auto operation) {
+    const auto seconds = [&](auto operations) {
       world.barrier();
       const auto start = clock::now();
-      for (std::uint64_t i = 0; i < keys; ++i) operation(i);
-      table.flush();
+      operations();
       world.barrier();
       return std::chrono::duration<double>(clock::now() - start).count();
     };
-    inserts.push_back(static_cast<double>(keys * n) / seconds([&](std::uint64_t i) {
-                        if (buffered)
-                          table.insert_buffered(numbered<Key>(i * n + me), numbered<Value>(i));
-                        else
-                          table.insert(numbered<Key>(i * n + me), numbered<Value>(i));
+    inserts.push_back(static_cast<double>(keys * n) / seconds([&] {
+                        for (std::uint64_t i = 0; i < keys; ++i)
+                          if (many)
+                            table.insert_buffered(numbered<Key>(i * n + me), numbered<Value>(i));
+                          else
+                            table.insert(numbered<Key>(i * n + me), numbered<Value>(i));
+                        table.flush();
                       }));
     bool right = true;
-    finds.push_back(static_cast<double>(keys * n) / seconds([&](std::uint64_t i) {
-                      const auto found = table.find(numbered<Key>(i * n + (me + 1) % n));
-                      right = right && found && *found == numbered<Value>(i);
+    const auto key = [&](std::uint64_t i) { return numbered<Key>(i * n + (me + 1) % n); };
+    const auto compare = [&](std::uint64_t i, const std::optional<Value>& found) {
+      right = right && found && *found == numbered<Value>(i);
+    };
+    finds.push_back(static_cast<double>(keys * n) / seconds([&] {
+                      if (!many) {
+                        for (std::uint64_t i = 0; i < keys; ++i) compare(i, table.find(key(i)));
+                        return;
+                      }
+                      std::vector<Key> wanted;
+                      std::vector<std::optional<Value>> values;
+                      for (std::uint64_t first = 0; first < keys; first += wanted.size()) {
+                        wanted.resize(std::min<std::uint64_t>(256, keys - first));
+                        values.resize(wanted.size());
+                        for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = key(first + i);
+                        table.find(wanted, values);
+                        for (std::size_t i = 0; i < wanted.size(); ++i) compare(first + i, values[i]);
+                      }
                     }));
     if (!right) std::abort();
   }
@@ -75,16 +92,16 @@ int main(int argc, char** argv) {
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
   if (mpi.world().rank() == 0)
     std::printf("%d processes, %llu keys each, medians of %d\n%11s %8s %12s %12s %12s\n", mpi.world().size(),
-                static_cast<unsigned long long>(keys), rounds, "bytes", "memory", "locks", "inserts k/s",
-                "finds k/s");
+                static_cast<unsigned long long>(keys), rounds, "bytes", "memory", "form, locks",
+                "inserts k/s", "finds k/s");
   for (const rma::backend b : {rma::backend::shared, rma::backend::mpi}) {
     const std::uint64_t some = b == rma::backend::shared ? keys : keys / 10;
-    const auto both = [&](const rma::table_options& options, const char* how, bool buffered) {
-      measure<words<1>, words<1>>(mpi.world(), some, rounds, options, how, buffered);
-      measure<words<10>, words<13>>(mpi.world(), some, rounds, options, how, buffered);
+    const auto both = [&](const rma::table_options& options, const char* how, bool many) {
+      measure<words<1>, words<1>>(mpi.world(), some, rounds, options, how, many);
+      measure<words<10>, words<13>>(mpi.world(), some, rounds, options, how, many);
     };
     both({.backend = b}, "none", false);
-    both({.backend = b}, "buffered", true);
+    both({.backend = b}, "many", true);
     for (const rma::lock_kind kind : {rma::lock_kind::mpi, rma::lock_kind::gbh_backoff,
                                       rma::lock_kind::mcs_writer_preference, rma::lock_kind::rma_rw})
       both({.backend = b, .lock = kind}, rma::name(kind), false);

@@ -225,6 +225,8 @@ class View:
     def look_(self, ready):
         library, strand = self.home.library, self.strand
         self.state = enumerator(strand["status"])
+        if self.state == "waiting_alone":  # the same, but for who may come in
+            self.state = "waiting"
         if self.state == "idle" and ready:
             self.state = "submitted"
         if self.state == "idle":

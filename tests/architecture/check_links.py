@@ -6,10 +6,11 @@ usage: check_links.py <include> <layers.txt> <compiler>
        check_links.py <include> <layers.txt> --list-mpi
 
 Public are the headers directly in include/weft and in the rooms from layer `flow` on, but for what lies in detail/.
-Those that include <mpi.h> are left out, since there may be none; the tests of the room rma link them. So are those that
-include nothing of weft but public headers and declare nothing that is defined in another file: they need what those need.
+Those that include <mpi.h>, or the header of METIS or Scotch, are left out, since there may be none; the tests of the rooms
+rma and placement link them. So are those that include nothing of weft but public headers and declare nothing that is
+defined in another file: they need what those need.
 Half of them are linked, chosen by WEFT_TEST_SEED, which differs from commit to commit, and the others only compiled; with
-WEFT_TEST_LONG all are linked. With --list-mpi, all that include <mpi.h> are only listed. Prints the undefined or multiply
+WEFT_TEST_LONG all are linked. With --list-mpi, all that include one of these are only listed. Prints the undefined or multiply
 defined symbols of each header that does not link, and ends with status 1 then.
 """
 import concurrent.futures
@@ -28,11 +29,11 @@ libraries = ["-lboost_context", "-lpthread"]
 
 
 def needs_mpi(include, name, known={}):
-    """Whether a header includes <mpi.h>, maybe through others."""
+    """Whether a header includes <mpi.h> or the like, maybe through others."""
     if name not in known:
         known[name] = False
         text = (include / name).read_text() if (include / name).exists() else ""
-        known[name] = "#include <mpi.h>" in text or any(
+        known[name] = re.search(r"#include <(mpi|metis|scotch)\.h>", text) is not None or any(
             needs_mpi(include, other) for other in included(text))
     return known[name]
 

@@ -364,6 +364,29 @@ TEST_CASE("a task that has come behind a long one goes to another process", "[cl
   }
 }
 
+TEST_CASE("several short tasks go in one answer, and their results in one message", "[cluster]") {
+  for (const std::uint32_t disorder : {0u, 1u}) {
+    weft::thread_cluster c(2, {}, {.disorder = disorder});
+    executed = 0;
+    const int got = c.run([] {
+      std::vector<weft::shared<int>> all(2000);
+      for (auto& r : all) weft::fork([](weft::write<int> w) { w = short_task(1) + 1; }, r);
+      wait_for_others(1000);
+      weft::sync();
+      int sum = 0;
+      for (auto& r : all) sum += r.get();
+      return sum;
+    });
+    CHECK(got == 2000);
+    const weft::cluster_counters home = c.counters(0), other = c.counters(1);
+    CHECK(home.closures_sent >= 1000);
+    CHECK(other.closures_received == home.closures_sent);
+    // Answers with tasks, and messages with results, are fewer than tasks.
+    CHECK(other.requests - other.requests_in_vain < other.closures_received);
+    CHECK(other.messages - other.requests < other.closures_received);
+  }
+}
+
 TEST_CASE("a contribution that is stopped before it begins is destroyed once", "[cluster]") {
   weft::thread_cluster c(2);
   int went = 0;

@@ -3,6 +3,8 @@
 #include "flow/runtimes.hpp"
 #include "support/child.hpp"
 
+#include <weft/observe.hpp>
+
 #include <array>
 #include <cstdio>
 #include <memory>
@@ -42,6 +44,19 @@ void check_stopped(const std::string& sentence, F f) {
 }
 
 }  // namespace
+
+TEST_CASE("a body of a recorded run may use after sync what it has delegated") {
+  weft::runtime rt({.workers = 1});
+  weft::observe::work_and_span ws;
+  const long sum = rt.run({.record = &ws}, [] {
+    const weft::shared<long> a = weft::fork([] { return 1L; });
+    weft::shared<long> b(1L);
+    weft::fork(increment, b);
+    weft::sync();
+    return a.get() + b.get();
+  });
+  CHECK(sum == 3);
+}
 
 TEST_CASE("a right used after it was delegated") {
   check_stopped("reads an object after it delegated the right to change it to ", [](weft::update<long> v) {

@@ -126,6 +126,20 @@ TEST_CASE("an exception of a task that runs early stays at its place") {
   CHECK(seen == names{"before", "the body goes on", "after"});
 }
 
+TEST_CASE("a worker that slept when a strand was left alone comes back to it") {
+  weft::runtime rt({.workers = 2, .inlining = false});
+  std::atomic<bool> ran{false};
+  rt.run([&] {
+    weft::sched::strand& s = weft::sched::current();
+    REQUIRE(weft_test::wait_until([&] { return rt.describe().find(" sleeps\n") != std::string::npos; }));
+    weft::sched::attend(s);
+    s.cooldown.begin(s.root);
+    leave_alone();
+    weft::fork([&] { ran = true; });
+    CHECK(weft_test::wait_until([&] { return ran.load(); }));
+  });
+}
+
 TEST_CASE("a theft ends only the cooldown that it came behind") {
   using namespace std::chrono_literals;
   using clock = weft::sched::deadline::clock;

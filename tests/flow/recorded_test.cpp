@@ -101,6 +101,18 @@ TEST_CASE("a recorded graph computes what the serial program computes, with othe
   });
 }
 
+TEST_CASE("a traced runtime replays, too") {
+  weft::runtime rt({.workers = 3, .inlining = false, .trace = "/dev/null"});
+  CHECK(weft_test::wait_until([&] {
+    stencil s(50);
+    rt.run([&] {
+      weft::recorded step;
+      for (int i = 0; i < 20; ++i) step([&] { s.fork(i); });
+    });
+    return rt.counters().replayed != 0;
+  }));
+}
+
 TEST_CASE("a replay overlaps with the one before, as far as data allow") {
   weft::runtime rt({.workers = 3, .inlining = false});
   std::atomic<int> free_runs{0};
@@ -136,6 +148,36 @@ TEST_CASE("a replay overlaps with the one before, as far as data allow") {
   CHECK(overlapped);
   CHECK(!too_early);
   CHECK(rt.counters().replayed > 0);
+}
+
+TEST_CASE("a strand that thieves leave alone records all tasks") {
+  weft::runtime rt({.workers = 2, .inlining = false});
+  std::atomic<bool> busy{false}, over{false};
+  std::vector<long> v(10);
+  std::uint32_t known = 0;
+  rt.run([&] {
+    weft::fork([&] {
+      busy = true;
+      weft_test::wait_until([&] { return over.load(); });
+    });
+    weft_test::wait_until([&] { return busy.load(); });  // nobody is hungry from now on
+    weft::fork([&] {
+      weft::sched::strand& s = weft::sched::current();
+      weft::recorded step;
+      const auto forks = [&] {
+        for (long& x : v) weft::fork([](long& y) { ++y; }, weft::update(borrow(x)));
+      };
+      weft::sched::attend(s);
+      s.surplus = weft::sched::left_alone_surplus;
+      step(forks);
+      weft::sync();
+      step(forks);
+      if (const auto* const m = weft::sched::record_marker::is(*s.top->first.load())) known = m->of->size();
+      over = true;
+    });
+  });
+  CHECK(known == v.size());
+  CHECK(v == std::vector<long>(10, 2));
 }
 
 TEST_CASE("ordinary tasks before, between and behind replays") {

@@ -634,6 +634,34 @@ TEST_CASE("the failed task that is first in reference order drops all later ones
   e.g.end();
 }
 
+TEST_CASE("what is ready and stands before a failure is for thieves as before") {
+  execution e;
+  std::vector<closure*> all;
+  for (int i = 0; i < 4; ++i) all.push_back(&e.add());
+  e.begin();
+  std::vector<graph_node*> nodes;
+  for (int i = 0; i < 4; ++i) nodes.push_back(e.g.take());
+  e.running[all[2]] = nodes[2];
+  e.g.give_back(*nodes[3]);
+  e.g.give_back(*nodes[1]);
+  e.fail(*all[2], 2);
+  e.g.update_hint();
+  CHECK(e.g.may_take);  // the owner may be in a body that waits for what depends on it
+  CHECK(e.take() == all[1]);
+  CHECK(e.take() == nullptr);
+  CHECK(e.g.needs_owner());
+  e.end(*all[1]);
+  e.end(*all[2]);
+  e.running[all[0]] = nodes[0];
+  e.end(*all[0]);
+  CHECK(e.take_for_owner() == all[3]);
+  CHECK(e.must_drop(*all[3]));
+  e.end(*all[3]);
+  CHECK(e.g.all_ended());
+  CHECK(e.error() == 2);
+  e.g.end();
+}
+
 TEST_CASE("a failure at the beginning of all drops every task, also the first") {
   execution e;
   const tasks all{&e.add(), &e.add()};
@@ -1049,9 +1077,9 @@ TEST_CASE("who ends a task keeps what becomes ready by that, and reports later")
   CHECK(one.take() == &first);
   one.end();
   CHECK(one.left == 2);
-  CHECK(e.take() == nullptr);  // nobody else knows of them
-  CHECK(e.g.unended() == 4);   // nor that the first has ended
-  CHECK(state_of(first) == closure_state::done);
+  CHECK(e.take() == nullptr);                        // nobody else knows of them
+  CHECK(e.g.unended() == 4);                         // nor that the first has ended
+  CHECK(state_of(first) == closure_state::created);  // its line stays where it is until the graph is left
   CHECK(e.g.left_behind() == nullptr);
   CHECK(one.go_on() == &left);
   one.end();
@@ -1183,6 +1211,104 @@ TEST_CASE("a graph calls its owner for local tasks, and for visits where tasks a
   CHECK_FALSE(wants_owner());
   e.end(first);
   CHECK(wants_owner());
+}
+
+TEST_CASE("a graph is wide if its longest path is less than two thirds of it, whatever is ready") {
+  constexpr std::size_t side = 2 * weft::sched::granularity::crowded_frame;
+  std::vector<int> row(side), other(side);
+  execution e;
+  const auto look_ahead = [&e](std::size_t most) {
+    e.g.begin(e, *e.top, nullptr, 0);
+    e.g.look_ahead(2, most, true);
+    return e.g.is_wide();
+  };
+  SECTION("a chain") {
+    for (std::size_t i = 0; i < 4 * side; ++i) e.add({updates(e.a)});
+    CHECK_FALSE(look_ahead(SIZE_MAX));
+    CHECK(e.g.unended() == 4 * side);
+  }
+  SECTION("tasks that only all wait for the same one") {
+    e.add({writes(e.a)});
+    for (std::size_t i = 0; i < side; ++i) e.add({reads(e.a)});
+    CHECK(look_ahead(SIZE_MAX));
+    CHECK(e.g.unended() == weft::sched::granularity::crowded_frame);  // and looks no further
+  }
+  SECTION("many readers between two writers are one step") {
+    for (std::size_t i = 0; i < 8; ++i) {
+      e.add({writes(e.a)});
+      for (std::size_t j = 0; j < 8; ++j) e.add({reads(e.a)});
+    }
+    CHECK(look_ahead(SIZE_MAX));
+  }
+  SECTION("the rows of a wavefront") {
+    for (std::size_t i = 0; i < side; ++i)
+      i == 0 ? e.add({updates(row[i])}) : e.add({reads(row[i - 1]), updates(row[i])});
+    e.add({reads(row[0]), updates(other[0])});
+    for (std::size_t i = 1; i < side; ++i) e.add({reads(row[i]), reads(other[i - 1]), updates(other[i])});
+    CHECK_FALSE(look_ahead(side + side / 2));
+    e.g.look_ahead(2, SIZE_MAX, true);
+    CHECK(e.g.is_wide());
+    CHECK(e.g.ready() == 1);
+    CHECK(e.g.unended() < 2 * side);
+  }
+  SECTION("what has ended counts no more") {
+    closure& first = e.add({writes(e.a)});
+    e.add({reads(e.a)});
+    e.g.begin(e, *e.top, nullptr, 0);
+    e.visit_all();
+    CHECK(e.take() == &first);
+    e.end(first);
+    for (std::size_t i = 0; i < side; ++i) e.add({updates(e.b)});
+    e.g.look_ahead(2, SIZE_MAX, true);
+    CHECK_FALSE(e.g.is_wide());
+  }
+}
+
+TEST_CASE(
+    "an owner that would visit many closures is known before, and a short list lets workers keep less") {
+  using weft::sched::granularity::long_body;
+  constexpr std::size_t takers = 4;
+  execution e;
+  for (std::size_t i = 0; i < 200; ++i) e.add({writes(e.a)});
+  e.g.begin(e, *e.top, nullptr, 0);
+  e.g.mutex.lock();
+  e.g.visit_for(takers, false);
+  CHECK_FALSE(e.g.owner_would_visit());  // nothing is known of the tasks
+  const auto may_keep = [&](std::chrono::nanoseconds body) {
+    const auto end = graph::clock::now() + std::chrono::hours(1);
+    for (int i = 0; i < 20; ++i)
+      e.g.learn_batch({.taken = 1, .start = end - body, .first_took = body}, end, true, takers);
+    e.g.update_hint();
+    return e.g.may_keep.load(std::memory_order_relaxed);
+  };
+  CHECK(may_keep(long_body / 2) > 1);
+  CHECK(e.g.owner_would_visit());
+  CHECK(may_keep(2 * long_body) == 1);
+  e.g.visit_for(takers, true);
+  CHECK_FALSE(e.g.owner_would_visit());  // there is nothing left
+  e.g.mutex.unlock();
+}
+
+TEST_CASE("where enough is ready, workers keep long tasks, too") {
+  using weft::sched::granularity::long_body;
+  constexpr std::size_t takers = 4;
+  execution e;
+  for (std::size_t i = 0; i < takers; ++i) e.add();
+  e.g.begin(e, *e.top, nullptr, 0);
+  e.g.mutex.lock();
+  e.g.visit_for(takers, false);
+  REQUIRE(e.g.ready() == takers);
+  const auto end = graph::clock::now() + std::chrono::hours(1);
+  for (int i = 0; i < 3; ++i)
+    e.g.learn_batch({.taken = 1, .start = end - 2 * long_body, .first_took = 2 * long_body}, end, true,
+                    takers);
+  REQUIRE(e.g.speed.batch() > 1);
+  e.g.update_hint();
+  CHECK(e.g.may_keep.load(std::memory_order_relaxed) == e.g.speed.batch());
+  e.take();
+  e.g.update_hint();
+  CHECK(e.g.may_keep.load(std::memory_order_relaxed) == 1);
+  e.g.mutex.unlock();
 }
 
 TEST_CASE("nothing is kept where there are priorities, fences or failures, or tasks are tiny") {

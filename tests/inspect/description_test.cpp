@@ -359,7 +359,12 @@ TEST_CASE("of many who are at what somebody waits for, some are named") {
       for (event& e : events) weft::fork({.name = "held", .event = true}, [&e] { e.hold(); });
       // The other worker takes them one after the other; what this body executes itself has no strand.
       const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-      while (!events[5].begun && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+      const auto all_begun = [&] {
+        for (const event& e : events)
+          if (!e.begun) return false;
+        return true;
+      };
+      while (!all_begun() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
     });
     for (const event& e : events) wait_for(e.begun);
     for (int t = 0; t < 50 && !seen; ++t) {

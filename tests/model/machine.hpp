@@ -7,8 +7,6 @@
 #include <weft/blocking/detail/external_event.hpp>
 #include <weft/sched/detail/run.hpp>
 
-#include <array>
-
 namespace model {
 
 using weft::sched::access_mode;
@@ -39,6 +37,30 @@ struct active_of {
 struct native_of {
   friend context_slot worker::* get(native_of);
 };
+struct idle_of {
+  friend strand worker::* get(idle_of);
+};
+struct spare_context_of {
+  friend context_slot* worker::* get(spare_context_of);
+};
+struct arrive_of {
+  friend void (worker::* get(arrive_of))() noexcept;
+};
+struct keep_of {
+  friend void (worker::* get(keep_of))(strand&) noexcept;
+};
+struct take_kept_of {
+  friend strand* (worker::* get(take_kept_of))() noexcept;
+};
+struct kept_of {
+  friend weft::base::atomic<strand*> worker::* get(kept_of);
+};
+struct take_kept_of_others_of {
+  friend strand* (worker::* get(take_kept_of_others_of))() noexcept;
+};
+struct sleep_of {
+  friend strand* (worker::* get(sleep_of))();
+};
 struct close_of {
   friend void (engine::* get(close_of))() noexcept;
 };
@@ -51,6 +73,14 @@ template struct reveal<find_work_of, &worker::find_work>;
 template struct reveal<next_of, &worker::next_>;
 template struct reveal<active_of, &worker::active_>;
 template struct reveal<native_of, &worker::native_>;
+template struct reveal<idle_of, &worker::idle_>;
+template struct reveal<spare_context_of, &worker::spare_context_>;
+template struct reveal<arrive_of, &worker::run_switch_action>;
+template struct reveal<keep_of, &worker::keep>;
+template struct reveal<take_kept_of, &worker::take_kept>;
+template struct reveal<kept_of, &worker::kept_>;
+template struct reveal<take_kept_of_others_of, &worker::take_kept_of_others>;
+template struct reveal<sleep_of, &worker::sleep>;
 template struct reveal<close_of, &engine::close>;
 template struct reveal<end_of_run, &weft::sched::run_call::end_>;
 
@@ -71,6 +101,7 @@ struct task : closure {
   weft::sched::descriptor about{&run, &drop, modes, 0, &options};
   body_t body;
   void* of;
+  bool may_be_dropped = false;
   data argument{17};  // whoever runs the task must see what the forker wrote
 
   task(void* m, body_t f, std::initializer_list<right> rights) : closure(about), body(f), of(m) {
@@ -82,7 +113,9 @@ struct task : closure {
 
  private:
   static void run(closure& c);
-  static void drop(closure&) noexcept { require(false, "nothing is dropped"); }
+  static void drop(closure& c) noexcept {
+    require(static_cast<task&>(c).may_be_dropped, "nothing is dropped");
+  }
   static const weft::sched::task_options& options(const closure&) noexcept {
     static constexpr weft::sched::task_options defaults{};
     return defaults;
@@ -102,8 +135,6 @@ class runs {
 /// An engine whose workers are driven by the threads of the model.
 class machine {
  public:
-  static constexpr unsigned most = most_threads;
-
   explicit machine(unsigned workers, unsigned versions = 1) : e(options(versions)) {
     for (unsigned i = 0; i < workers; ++i) {
       e.workers.push_back(std::make_unique<worker>(e, i, nullptr));
@@ -116,13 +147,11 @@ class machine {
   engine e;
 
   worker& at(unsigned i) { return *e.workers[i]; }
-  /// The strand that a worker of this thread executes.
-  static strand*& running() { return running_[static_cast<std::size_t>(rl::ctx().threadx_->index_)]; }
-
   /// Makes the strand of a run, whose first task is `body`.
-  strand& make_run(run_state& run, void* m, task::body_t body) {
+  strand& make_run(run_state& run, void* m, task::body_t body, bool may_be_dropped = false) {
     strand& s = e.take_strand();
     auto* const root = ::new (s.closures.allocate(sizeof(task))) task(m, body, {});
+    root->may_be_dropped = may_be_dropped;
     s.victim = nullptr;
     s.at_end = get(end_of_run());
     s.root.current.store(root, weft::base::memory_order_relaxed);
@@ -132,7 +161,7 @@ class machine {
   /// Executes a strand, and what its end has to be continued with.
   void execute(worker& w, strand& s) {
     for (strand* n = &s; n != nullptr; n = std::exchange(w.*get(next_of()), nullptr)) {
-      running() = n;
+      weft::sched::set_current(*n);  // another thread of the model may have begun it
       (w.*get(execute_of()))(*n);
     }
   }
@@ -148,6 +177,31 @@ class machine {
   strand* steal(worker& w, strand& victim) { return (w.*get(steal_from_running_of()))(victim); }
   /// Searches, sleeps. *Returns*: null when the engine closes.
   strand* find_work(worker& w) { return (w.*get(find_work_of()))(); }
+  /// What a worker does with a strand that goes on, and whether it is still there.
+  void keep(worker& w, strand& s) { (w.*get(keep_of()))(s); }
+  strand* take_kept(worker& w) { return (w.*get(take_kept_of()))(); }
+  bool has_kept(worker& w) { return (w.*get(kept_of())).load(weft::base::memory_order_relaxed) != nullptr; }
+  /// What a worker does that finds nothing but what others have kept.
+  void sleep_until_kept(worker& w) {
+    e.searching.fetch_add(1, weft::base::memory_order_relaxed);
+    while ((w.*get(take_kept_of_others_of()))() == nullptr && (w.*get(sleep_of()))() == nullptr) {
+    }
+    e.searching.fetch_sub(1, weft::base::memory_order_relaxed);
+  }
+  /// All that a worker's thread does, with stacks for bodies that wait, until the engine closes.
+  void live(worker& w) {
+    context_slot& first = e.contexts.take();
+    context_slot& native = w.*get(native_of());
+    weft::sched::set_current(w.*get(idle_of()));
+    native.fiber.emplace();
+    w.*get(active_of()) = &first;
+    weft::context::fiber::switch_to(*native.fiber, *first.fiber);
+    (w.*get(arrive_of()))();
+    native.fiber.reset();
+    if (context_slot* const spare = std::exchange(w.*get(spare_context_of()), nullptr))
+      e.contexts.put(*spare);
+    weft::sched::set_current(weft::context::outside);
+  }
   void close() { (e.*get(close_of()))(); }
   /// Adds to a tally what all workers have counted.
   void add_to(tally& t, weft::observe::worker_counters::event what) {
@@ -162,14 +216,13 @@ class machine {
     o.versions = versions;
     return o;
   }
-  static inline std::array<strand*, most> running_{};
 };
 
 inline void task::run(closure& c) {
   task& t = static_cast<task&>(c);
   require(t.argument.get() == 17, "the task has its argument");
   t.argument.set(0);  // as moved out: a second run would be a fault
-  t.body(t.of, *machine::running(), t);
+  t.body(t.of, weft::sched::current(), t);
 }
 
 /// Forks a task of the running body, which is always deferred. Its writes may be renamed if `kind` is known.

@@ -6,6 +6,8 @@
 //
 #include "support/environment.hpp"
 
+#include <weft/task/current.hpp>
+
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,9 +110,12 @@ inline void must_have_happened(std::initializer_list<const tally*> all) {
   }
 }
 
-/// So many random executions, a hundred times as many in a long run.
+/// So many random executions, a hundred times as many in a long run, and few where the library is broken.
 template <class Model>
 void check(const char* name, std::uint64_t usual = 1'000'000) {
+#ifdef WEFT_MUTANTS
+  usual /= 10;
+#endif
   const char* const count = std::getenv("WEFT_MODEL_EXECUTIONS");
   check_with<Model>(name, "", rl::sched_random,
                     count != nullptr        ? std::strtoull(count, nullptr, 0)
@@ -126,7 +131,9 @@ void check_all(const char* name) {
 
 /// The same model with something broken.
 template <class Model>
-void control(const char* name, const char* what, weakness w, rl::scheduler_type_e how = rl::sched_random) {
+void control([[maybe_unused]] const char* name, [[maybe_unused]] const char* what,
+             [[maybe_unused]] weakness w, [[maybe_unused]] rl::scheduler_type_e how = rl::sched_random) {
+#ifndef WEFT_MUTANTS
   static std::string chosen;  // to try others
   if (const char* other = std::getenv("WEFT_MODEL_BREAK")) {
     what = other;
@@ -168,6 +175,7 @@ void control(const char* name, const char* what, weakness w, rl::scheduler_type_
   else if (WEXITSTATUS(status) != 0)
     ++faults;
   std::fflush(stdout);
+#endif
 }
 
 /// What main returns.

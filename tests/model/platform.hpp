@@ -6,6 +6,8 @@
 #include "model/relacy.hpp"
 
 #include <weft/base/config.hpp>
+#include <weft/context/detail/eh_state.hpp>
+#include <weft/context/local.hpp>
 
 #include <cstring>
 #include <optional>
@@ -59,8 +61,33 @@ inline total_order sequence;
 /// average: some faults need one thread to do much while another one does nothing.
 inline unsigned stretch = 1;
 
+/// What a kernel thread has for itself. While this lives other threads of the model may go on, on the same
+/// one, and begin.
+class thread_state {
+  using exceptions = weft::context::detail::eh_state;
+
+ public:
+  thread_state() noexcept : current_(weft::context::current()) {
+    exceptions::exchange(mine_, {});
+    weft::context::set_current(&weft::context::outside);
+  }
+  thread_state(const thread_state&) = delete;
+  thread_state& operator=(const thread_state&) = delete;
+  ~thread_state() {
+    exceptions others;
+    exceptions::exchange(others, mine_);
+    weft::context::set_current(current_);
+  }
+
+ private:
+  void* current_;
+  exceptions mine_;
+};
+
 /// One operation on an atomic, before which another thread may go on.
 class step {
+  const thread_state kept_;
+
  public:
   step() : c_(rl::ctx()), goes_on_(stretch > 1 && c_.rand(stretch, rl::sched_type_user) != 0) {
     if (goes_on_) c_.disable_preemption();
@@ -157,6 +184,7 @@ inline std::uint64_t time_now = 0;
 
 /// Relacy's promises to a thread that yields: what it has seen once it does not see older again.
 inline void yield(const source_location& here = source_location::current()) {
+  const thread_state kept;
   rl::ctx().yield(1, info(here));
 }
 
@@ -325,15 +353,20 @@ class atomic {
 inline void fence(const std::source_location& here = std::source_location::current()) noexcept {
   if (model::is_broken(model::operation::fence, here)) [[unlikely]]
     return;
+  const model::thread_state kept;
   rl::atomic_thread_fence(rl::mo_seq_cst, model::info(here));
   model::sequence.last_fence[rl::ctx().threadx_->index_] = ++model::sequence.now;
 }
 /// With WEFT_ASYMMETRIC: all threads pass a fence at this moment.
 inline void process_fence(const std::source_location& here = std::source_location::current()) noexcept {
+  const model::thread_state kept;
   rl::ctx().sched();
   if (!model::is_broken(model::operation::fence, here)) rl::systemwide_fence(model::info(here));
 }
-inline void pause() noexcept { rl::ctx().sched(); }
+inline void pause() noexcept {
+  const model::thread_state kept;
+  rl::ctx().sched();
+}
 inline void yield() noexcept { model::yield(); }
 
 /// Goes on by itself, a little with each look.
@@ -344,6 +377,7 @@ struct clock : std::chrono::steady_clock {
 /// The comparison is one step with the beginning of the wait, and orders nothing.
 inline void futex_wait(atomic<std::uint32_t>& word, std::uint32_t seen,
                        const std::source_location& here = std::source_location::current()) noexcept {
+  const model::thread_state kept;
   rl::context& c = rl::ctx();
   c.sched();
   if (word.newest() != seen) return model::yield(here);  // a system call later the value is no secret
@@ -356,6 +390,7 @@ inline void futex_wait(atomic<std::uint32_t>& word, std::uint32_t seen,
 }
 inline void futex_wait_until(atomic<std::uint32_t>& word, std::uint32_t seen,
                              clock::time_point end) noexcept {
+  const model::thread_state kept;
   rl::ctx().sched();
   if (word.newest() != seen) return;
   model::time_now = std::max<std::uint64_t>(
@@ -366,6 +401,7 @@ inline void futex_wait_until(atomic<std::uint32_t>& word, std::uint32_t seen,
 }
 inline void futex_wake(atomic<std::uint32_t>& word, int count,
                        const std::source_location& here = std::source_location::current()) noexcept {
+  const model::thread_state kept;
   rl::context& c = rl::ctx();
   c.sched();
   for (; count > 0; --count) {
@@ -387,12 +423,15 @@ class mutex {
     if (rl::is_ctx()) mutex_.emplace();
   }
   void lock(const std::source_location& here = std::source_location::current()) {
+    const model::thread_state kept;
     if (mutex_) mutex_->lock(model::info(here));
   }
   bool try_lock(const std::source_location& here = std::source_location::current()) {
+    const model::thread_state kept;
     return !mutex_ || mutex_->try_lock(model::info(here));
   }
   void unlock(const std::source_location& here = std::source_location::current()) {
+    const model::thread_state kept;
     if (mutex_) mutex_->unlock(model::info(here));
   }
 

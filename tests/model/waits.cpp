@@ -2,11 +2,10 @@
 // Mutex, condition, barrier and channel between kernel threads: nobody waits for ever, holders exclude each
 // other, and who goes on finds what was done before. Strands that wait are in the models hand_over and
 // parked.
+#include "model/meetings.hpp"
 #include "model/model.hpp"
 //
-#include <weft/threads/barrier.hpp>
 #include <weft/threads/channel.hpp>
-#include <weft/threads/condition.hpp>
 #include <weft/threads/mutex.hpp>
 #include <weft/threads/select.hpp>
 
@@ -41,41 +40,17 @@ struct mutex_model : model::suite<mutex_model, 3> {
   static inline model::tally gave_up{"gave up waiting for the mutex"};
 };
 
-/// Two take turns, and a third waits for what comes in between.
 struct condition_model : model::suite<condition_model, 3> {
-  weft::condition<int> turn{0};
-  model::data passed{0};
-  int seen = 0;
+  model::turns three;
 
-  void thread(unsigned i) {
-    if (i == 2) {
-      seen = turn.wait_not_equal(0);
-      return;
-    }
-    for (int k = 0; k < 2; ++k) {
-      const int mine = 2 * k + static_cast<int>(i);
-      turn.wait_equal(mine);
-      model::require(passed.get() == mine, "what was done before the value was set");
-      passed.set(mine + 1);
-      turn.set(mine + 1);
-    }
-  }
-  void after() { model::require(passed.get() == 4 && seen != 0, "everybody has seen his value"); }
+  void thread(unsigned i) { three.take_part(i); }
+  void after() { three.end(); }
 };
 
-/// Three that meet twice.
 struct barrier_model : model::suite<barrier_model, 3> {
-  weft::barrier all{3};
-  model::data step[3]{model::data{0}, model::data{0}, model::data{0}};
+  model::meetings three;
 
-  void thread(unsigned i) {
-    for (int phase = 1; phase <= 2; ++phase) {
-      step[i].set(phase);
-      all.arrive_and_wait();
-      model::require(step[(i + 1) % 3].get() == phase, "all have arrived");
-      all.arrive_and_wait();
-    }
-  }
+  void thread(unsigned i) { three.take_part(i); }
 };
 
 /// A producer, and two consumers: one pops, the other one selects from this channel and one that is closed

@@ -7,9 +7,9 @@ usage: run.py [--build DIR] [--jobs N] [--sample N] [name ...]
 DIR is a configured build directory (default: build/release), whose compile commands are used. Each patch begins with a
 line that says what it breaks and a line `# test: <name>`. The mutants are built with little optimisation; a test must
 build, pass over the unbroken headers, and fail over the broken ones, by a status, a signal or its time limit of 60
-seconds. All patches must apply; with --sample only N of them are tried, at most four of a test, chosen by
-WEFT_TEST_SEED, which differs from commit to commit, and all with WEFT_TEST_LONG. Exit status: 0 if every mutant that was
-tried was killed.
+seconds, with the seed that random tests have by default. All patches must apply; with --sample only N of them are tried,
+at most four of a test, chosen by WEFT_TEST_SEED, which differs from commit to commit, and all with WEFT_TEST_LONG. Exit
+status: 0 if every mutant that was tried was killed.
 """
 import argparse
 import concurrent.futures
@@ -43,7 +43,8 @@ class Test:
         if not self.objects:
             sys.exit(f"no test is called '{name}'")
         main = [c for c in commands if c["file"].endswith("/tests/support/main.cpp")]
-        self.main = build / shlex.split(main[0]["command"])[-3]
+        programs = any("int main(" in pathlib.Path(c["file"]).read_text() for c in self.objects)
+        self.main = [] if programs else [str(build / shlex.split(main[0]["command"])[-3])]
         self.compiled = True  # until it shows that the test defines itself what would be
         uring = any("-DWEFT_LIBURING=1" in c["command"] for c in self.objects)
         self.libraries = ["-lboost_context", "-pthread", *(["-luring"] if uring else [])]
@@ -70,7 +71,7 @@ class Test:
     def run(self, headers, work, touched=None):
         """Builds it, but for what includes no header that is touched, and runs it. Returns (built, status, output)."""
         program = work / "test"
-        linked = [str(self.main)]
+        linked = [*self.main]
         for i, (source, words, directory) in enumerate(self.sources()):
             known, included = self.unbroken.get(source, (None, set()))
             if touched is not None and known is not None and not included & touched:
@@ -96,6 +97,7 @@ class Test:
         if done.returncode != 0:
             return False, 1, done.stderr
         environment = {**os.environ, "WEFT_TEST_TIMEOUT": str(LIMIT)}
+        environment.pop("WEFT_TEST_SEED", None)  # what was killed once is killed in each run
         try:
             done = subprocess.run([str(program), "--abort"], capture_output=True, text=True, errors="replace",
                                   env=environment, timeout=LIMIT + 20)

@@ -28,8 +28,8 @@ namespace {
 struct step_clock {
   static inline std::uint64_t next = 1;
   void start(double) {}
-  std::uint64_t pass() { return std::exchange(next, 1); }
-  void go_on() {}
+  std::uint64_t pass() { return weft::observe::parts_of_tick * std::exchange(next, 1); }
+  void go_on(weft::observe::pace&) {}
 };
 using counted = weft::observe::basic_work_and_span<step_clock>;
 
@@ -179,6 +179,55 @@ TEST_CASE("objects of different bodies are not confused, whatever their addresse
   });
   CHECK(ws.span_ticks() < 120);
   CHECK(ws.work_ticks() > 800);
+}
+
+TEST_CASE("an object that ends in a body leaves nothing to the next one at its address") {
+  counted ws;
+  weft::runtime rt({.workers = 1});
+  const auto longest = [&](auto body) {
+    rt.run({.record = &ws}, [&] {
+      for (int i = 0; i < 8; ++i) body();
+    });
+    return ws.span_ticks();
+  };
+  const auto work = [](auto&&...) { step_clock::next = 100; };
+  CHECK(longest([] {
+          weft::fork([] {
+            step_clock::next = 100;
+            return 1;
+          });
+        }) < 120);
+  CHECK(longest([&] {
+          weft::shared<int> x(0), y(0);
+          weft::fork([&](int& v) { work(v); }, weft::update(x));
+          weft::fork([&](int& v) { work(v); }, weft::update(y));
+        }) < 120);
+  CHECK(longest([&] {
+          weft::shared<std::string> x;
+          weft::fork([&](std::string& v) { work(v); }, weft::update(x));
+        }) < 120);
+  CHECK(longest([&] {
+          weft::shared_array<int> x(100);
+          weft::fork([&](weft::update<int[]> v) { work(v); }, weft::update(x.all()));
+        }) < 120);
+  // But while it lasts, also through results and from other bodies, nothing is forgotten.
+  CHECK(longest([&] {
+          weft::shared<int> x(0);
+          weft::fork([&](int& v) { work(v); }, weft::update(x));
+          {
+            weft::shared<int> y(1);
+          }
+          weft::fork([&](const int& v) { work(v); }, weft::read(x));
+        }) >= 200);
+  CHECK(longest([&] {
+          const auto made = weft::fork([] {
+            step_clock::next = 100;
+            return 1;
+          });
+          const auto other = weft::fork([] { return 2; });
+          weft::fork([] { weft::shared<int> inner = weft::fork([] { return 3; }); });
+          weft::fork([&](const int& v, const int& w) { work(v, w); }, weft::read(made), weft::read(other));
+        }) >= 200);
 }
 
 TEST_CASE("loops, weak rights, recorded graphs, events and results are followed") {

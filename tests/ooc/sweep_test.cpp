@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -181,6 +183,35 @@ TEST_CASE("the published sums of Livermore kernel 23, with every policy") {
       INFO(ooc::name_of(policy) << ", n " << o.n << ", sweeps " << o.sweeps);
       CHECK(weft_test::checksum(result, o.n) == Approx(o.sum).epsilon(2e-16));
     }
+  }
+}
+
+TEST_CASE("the turns of all passes of an overlay are one table") {
+  const weft_test::scratch in(weft_test::medium::memory);
+  weft::runtime rt({.workers = 2});
+  for (const ooc::layout layout : {ooc::layout::row_major, ooc::layout::blocks}) {
+    weft_test::grid g(in / "grid", {.rows = 64,
+                                    .columns = 32,
+                                    .layout = layout,
+                                    .tile_rows = 16,
+                                    .tile_columns = 32,
+                                    .overwrite = true});
+    fill(rt, g);
+    std::stringstream table;
+    ooc::sweep(rt, g, 5, kernel_23{},
+               {.policy = ooc::policy::overlay, .chained = 2, .disk = some_disk, .times = &table});
+    std::string line;
+    REQUIRE(std::getline(table, line));
+    CHECK(line.rfind("task,name,iteration,", 0) == 0);
+    std::array<int, 4> iterations{};  // of each tile
+    while (std::getline(table, line)) {
+      std::size_t tile = iterations.size();
+      int iteration = -1;
+      std::sscanf(line.c_str(), "%zu,%*[^,],%d", &tile, &iteration);
+      REQUIRE(tile < iterations.size());
+      CHECK(iteration == iterations[tile]++);
+    }
+    CHECK(iterations == std::array{5, 5, 5, 5});
   }
 }
 

@@ -10,6 +10,7 @@
 #include <weft/rma/detail/gated_lock.hpp>
 #include <weft/rma/detail/gbh_lock.hpp>
 #include <weft/rma/detail/mcs_wp_lock.hpp>
+#include <weft/rma/detail/one_group_lock.hpp>
 #include <weft/rma/detail/rma_rw_lock.hpp>
 
 #include <algorithm>
@@ -30,6 +31,7 @@ using rma::detail::d_mcs_lock;
 using rma::detail::gated_lock;
 using rma::detail::gbh_lock;
 using rma::detail::mcs_writer_preference_lock;
+using rma::detail::one_group_lock;
 using rma::detail::rma_rw_lock;
 
 /// Millions of states, where the compiler optimises; elsewhere the rounds are fewer.
@@ -182,12 +184,18 @@ bool is_free(std::span<const std::uint64_t> words, std::uint32_t each, int group
     for (std::size_t first = 0; first < words.size(); first += each * static_cast<std::size_t>(group)) {
       const auto word = [&](std::uint32_t i) { return words[first + i]; };
       if (word(Lock::tail(target)) != 0 || word(Lock::came(target)) & Lock::closed ||
+          word(Lock::came(target)) & Lock::held ||
           word(Lock::came(target)) / Lock::reader != word(Lock::gone(target)))
         return false;
     }
   }
   return true;
 }
+
+/// Its writers join the queue at once, as those do that have found the target contended lately.
+struct one_group_queue : one_group_lock {
+  using exclusive = queued_exclusive;
+};
 
 /// The words of all processes. Notes what an operation changes.
 struct saved_words {
@@ -643,6 +651,20 @@ TEST_CASE("groups of readers and writers exclude as they shall, in all interleav
   check<rma_rw_lock>("WRRR", 2, {1, 1});
 }
 
+TEST_CASE("one group of readers and writers excludes as it shall, in all interleavings") {
+  for (const int row : {1, 2}) {
+    check<one_group_lock>("WW", 3, {2, row});
+    check<one_group_lock>("WWR", thorough ? 3 : 2, {3, row});
+    check<one_group_lock>("WRR", 3, {3, row});
+    check<one_group_queue>("WWW", 2, {3, row});
+  }
+  check<one_group_lock>("WWW", thorough ? 2 : 1, {4, 2});
+  check<one_group_lock>("WWRR", thorough && weft_test::long_run() ? 2 : 1, {4, 2});
+  check<one_group_lock>("WRRR", 2, {4, 1});
+  check<one_group_lock>("WWWR", 1, {4, 2});
+  check_readers_and_writers<one_group_queue>({4, 2});
+}
+
 TEST_CASE("tries take a lock or leave it as it was, in all interleavings") {
   check<gbh_lock>("wWR", 1);
   check<gbh_lock>("wrR", 2);
@@ -659,6 +681,16 @@ TEST_CASE("tries take a lock or leave it as it was, in all interleavings") {
   check<rma_rw_lock>("wWrR", 1, {2, 2});
   check<gated_lock<rma_rw_lock>>("wWR", 1, {2, 2});
   check<gated_lock<rma_rw_lock>>("wrW", 1, {1, 1});
+  check<one_group_lock>("wwr", 3, {3, 1});
+  check<one_group_lock>("wWR", 2, {3, 2});
+  check<one_group_lock>("wWrR", 1, {4, 2});
+  check<one_group_queue>("wWR", 2, {3, 1});
+  check<one_group_queue>("wWW", 2, {3, 2});
+  check<one_group_queue>("wWWR", 1, {4, 2});
+  check<one_group_queue>("wwWR", 1, {4, 1});
+  check<one_group_queue>("wWrR", 1, {4, 2});
+  check<gated_lock<one_group_lock>>("wWR", 1, {3, 2});
+  check<gated_lock<one_group_lock>>("wrW", 2, {3, 1});
 }
 
 TEST_CASE("locks of all targets exclude writers, in all interleavings") {
@@ -677,6 +709,14 @@ TEST_CASE("locks of all targets exclude writers, in all interleavings") {
   check<groups>("wWA", 1, {2, 2});
   check<groups>("WWa", 1, {2, 2});
   check_readers_and_writers<groups>({2, 2});
+  using one_group = gated_lock<one_group_lock>;
+  check<one_group>("WWA", 2, {3, 2});
+  check<one_group>("WRA", 2, {3, 1});
+  check<one_group>("wWA", 1, {3, 2});
+  check<one_group>("WWa", 1, {3, 2});
+  check<one_group>("WWR", 2, {3, 1});
+  check<one_group>("WWRR", 1, {4, 2});
+  check<one_group>("WWWR", 1, {4, 2});
 }
 
 TEST_CASE("processes that hold one target and lock another one, in all interleavings") {
@@ -686,6 +726,8 @@ TEST_CASE("processes that hold one target and lock another one, in all interleav
   check_two_targets<gated_lock<mcs_writer_preference_lock>>();
   check_two_targets<rma_rw_lock>({2, 2});
   check_two_targets<gated_lock<rma_rw_lock>>({1, 1});
+  check_two_targets<one_group_lock>({3, 2});
+  check_two_targets<gated_lock<one_group_lock>>({3, 1});
 }
 
 TEST_CASE("who may starve, and who may not") {
@@ -771,5 +813,30 @@ TEST_CASE("who may starve, and who may not") {
     CHECK(schedule<rma_rw_lock>("WWWWWWWR", {4, row}).overtaken() == row - 1);
     CHECK(schedule<rma_rw_lock>("RRRW", {2, row}).overtaken() <= 20);  // while it walks to the counters
     CHECK(schedule<rma_rw_lock>("WWWW", {2, row}).overtaken() <= 3 * row + 1);
+    CHECK(schedule<one_group_queue>("WWWWWWR", {7, row}).overtaken() == row - 1);
+    CHECK(schedule<one_group_lock>("RRRW", {4, row}).overtaken() <= 3);
+    CHECK(schedule<one_group_lock>("WWWW", {4, row}).overtaken() <= 3);
+    CHECK(schedule<gated_lock<one_group_lock>>("WWWR", {4, row}).overtaken() <= row + 1);
+  }
+  // A try gives way to a writer that is in the queue, though that has not closed the counter yet.
+  {
+    schedule<one_group_queue> queue("Ww", {2, 1});
+    for (int k = 0; k < 3; ++k) queue.step(0);
+    for (int k = 0; k < 20; ++k) CHECK_FALSE(queue.step(1));
+    queue.pass(0);
+    CHECK(queue.inside(0));
+    queue.pass(0);
+    queue.pass(1);
+    CHECK(queue.inside(1));
+  }
+  // The first one of the queue waits for one writer without it, which others would follow.
+  {
+    schedule<one_group_queue> queue("Www", {3, 1});
+    queue.pass(1);
+    for (int k = 0; k < 10; ++k) queue.step(0);
+    queue.pass(1);
+    for (int k = 0; k < 20; ++k) CHECK_FALSE((queue.step(1) || queue.step(2)));
+    queue.pass(0);
+    CHECK(queue.inside(0));
   }
 }

@@ -67,6 +67,10 @@ int main(int argc, char** argv) {
       against_each_other(world, {.backend = backend, .lock = kind, .ranges = 2}, 60);
     alone(world, {.backend = backend, .lock = rma::lock_kind::rma_rw, .ranges = 3});
     buffered(world, {.backend = backend, .lock = rma::lock_kind::gbh_backoff, .ranges = 2});
+    many_keys<weft::mpi::communicator, rma::hash_bytes<std::uint64_t>>(world, {.backend = backend});
+    many_keys<weft::mpi::communicator, bad_hash>(world, {.backend = backend});
+    many_keys<weft::mpi::communicator, rma::hash_bytes<std::uint64_t>>(
+        world, {.backend = backend, .lock = rma::lock_kind::rma_rw, .ranges = 3});
     interrupted_batches(world, backend);
     nested_updates(world, {.backend = backend});
     nested_updates(world, {.backend = backend, .lock = rma::lock_kind::mcs_writer_preference});
@@ -80,6 +84,8 @@ int main(int argc, char** argv) {
   if (world.size() > 1) torn_reads(world, rma::backend::shared);
   alone(world, {.backend = rma::backend::messages});
   against_each_other(world, {.backend = rma::backend::messages}, 30);
+  many_keys<weft::mpi::communicator, rma::hash_bytes<std::uint64_t>>(world,
+                                                                     {.backend = rma::backend::messages});
   RIGHT(has(refusal<std::exception>([&] { rma::hash_table<int, int>(world, {.ranges = 0}); }),
             "one to as many ranges"));
   const std::string path =

@@ -79,6 +79,8 @@ TEST_CASE("locks of threads are as those of processes") {
     }
     locks(g, {.lock = rma::lock_kind::mcs_writer_preference, .lock_all = true});
     locks(g, {.lock = rma::lock_kind::rma_rw, .lock_all = true, .group = 1, .most_writers_in_a_row = 2});
+    locks(g, {.lock = rma::lock_kind::rma_rw, .lock_all = true, .most_writers_in_a_row = 2});
+    locks(g, {.lock = rma::lock_kind::rma_rw, .group = 2});
   });
 }
 
@@ -91,6 +93,8 @@ TEST_CASE("hash tables of threads are as those of processes") {
       alone(g, options);
       against_each_other(g, options, 300);
       buffered(g, options);
+      many_keys<thread_group, rma::hash_bytes<std::uint64_t>>(g, options);
+      many_keys<thread_group, bad_hash>(g, options);
       nested_updates(g, options);
       mixed(g, options, 400);
       evictions(g, options, 60);

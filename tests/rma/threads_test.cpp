@@ -9,11 +9,18 @@
 #include <weft/rma/detail/d_mcs_lock.hpp>
 #include <weft/rma/detail/gated_lock.hpp>
 #include <weft/rma/detail/gbh_lock.hpp>
+#include <weft/rma/detail/key_batch.hpp>
 #include <weft/rma/detail/mcs_wp_lock.hpp>
+#include <weft/rma/detail/one_group_lock.hpp>
 #include <weft/rma/detail/rma_rw_lock.hpp>
 #include <weft/rma/detail/shared_words.hpp>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <array>
+#include <csignal>
+#include <functional>
 #include <mutex>
 #include <random>
 #include <shared_mutex>
@@ -230,7 +237,167 @@ std::uint64_t in_one_bucket(bool has_address, std::optional<weft::rma::lock_kind
   return retries;
 }
 
+/// Two pages. When the second one is touched for the first time, something happens before the access goes on.
+class trap {
+ public:
+  trap() {
+    memory_ = static_cast<std::byte*>(
+        ::mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (memory_ == MAP_FAILED) throw std::bad_alloc();
+  }
+  trap(const trap&) = delete;
+  trap& operator=(const trap&) = delete;
+  ~trap() {
+    ::munmap(memory_, 2 * page_);
+    self_ = nullptr;
+  }
+  /// The words from `before` words before the second page on.
+  std::uint64_t* words(std::size_t before) const {
+    return reinterpret_cast<std::uint64_t*>(memory_ + page_) - before;
+  }
+  /// Lets `f` happen while `operation` touches the second page. *Returns*: how often it has happened.
+  int during(std::function<void()> f, const std::function<void()>& operation) {
+    meanwhile_ = std::move(f);
+    happened_ = 0;
+    self_ = this;
+    struct sigaction here{};
+    here.sa_sigaction = [](int, siginfo_t* what, void*) { touched_(what->si_addr); };
+    here.sa_flags = SA_SIGINFO | SA_NODEFER;
+    ::sigaction(SIGSEGV, &here, &before_);
+    ::mprotect(memory_ + page_, page_, PROT_NONE);
+    operation();
+    ::mprotect(memory_ + page_, page_, PROT_READ | PROT_WRITE);
+    ::sigaction(SIGSEGV, &before_, nullptr);
+    return happened_;
+  }
+
+ private:
+  static void touched_(const void* at) {
+    const auto* const second = self_->memory_ + self_->page_;
+    if (self_->happened_ != 0 || at < second || at >= second + self_->page_) {
+      ::sigaction(SIGSEGV, &self_->before_, nullptr);  // another fault: it comes again
+      return;
+    }
+    ::mprotect(self_->memory_ + self_->page_, self_->page_, PROT_READ | PROT_WRITE);
+    ++self_->happened_;
+    self_->meanwhile_();
+  }
+  static inline trap* self_ = nullptr;
+  const std::size_t page_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  std::byte* memory_;
+  std::function<void()> meanwhile_;
+  int happened_ = 0;
+  struct sigaction before_{};
+};
+
+/// The memory of one process at an address, or where something happens before a transfer is complete.
+class words_at : public words_of_threads {
+ public:
+  words_at(common& all, std::uint64_t* at) : words_of_threads(all, at != nullptr, 1), at_(at) {}
+  std::uint64_t* direct(weft::rma::process) const { return at_; }
+  void finish(weft::rma::process) const {
+    if (meanwhile) std::exchange(meanwhile, nullptr)();
+  }
+  std::uint64_t compare_exchange(weft::rma::process p, std::size_t i, std::uint64_t expected,
+                                 std::uint64_t v) {
+    if (at_ == nullptr) return words_of_threads::compare_exchange(p, i, expected, v);
+    std::atomic_ref<std::uint64_t>(at_[i]).compare_exchange_strong(expected, v);
+    return expected;
+  }
+  static inline std::function<void()> meanwhile;
+
+ private:
+  std::uint64_t* at_;
+};
+using record = std::array<std::uint64_t, 4>;
+using table_at = buckets<std::uint64_t, record, words_at>;
+constexpr std::uint64_t any_key = 7;
+table_at::image image_of(std::uint64_t value, std::uint64_t changes) {
+  table_at::image i;
+  record r;
+  r.fill(value);
+  i.set(any_key, r);
+  i.of[0] = changes * bucket_state::one | bucket_state::live;
+  i.of.back() = i.checksum();
+  return i;
+}
+
 }  // namespace
+
+TEST_CASE("what happens in the middle of a read or a write of a bucket") {
+  trap pages;
+  words_of_threads::common none;
+  constexpr std::size_t words = table_at::image::words;
+  // Each word of the value is once the first one of the second page.
+  for (std::size_t before = 2; before + 1 < words; ++before) {
+    std::uint64_t* const at = pages.words(before);
+    table_at t(1, {}, 1, [&](std::size_t) { return words_at(none, at); });
+    const table_at::image old = image_of(1, 1);
+    std::copy_n(old.of.data(), words - 1, at);
+    // A reader has seen a part of a value when the whole bucket changes.
+    table_at::image seen;
+    int happened = pages.during(
+        [&] {
+          const table_at::image now = image_of(2, 2);
+          std::copy_n(now.of.data(), words - 1, at);
+        },
+        [&] { t.read(0, 0, &any_key, seen); });
+    CHECK(happened == 1);
+    CHECK(t.retries() == 1);
+    CHECK(seen.value() == record{2, 2, 2, 2});
+    CHECK(seen.state() == image_of(2, 2).state());
+    // A writer has written a part of a value when somebody looks: the bucket is busy, and counts as before.
+    table_at::image next = image_of(3, 3);
+    std::uint64_t state = 0;
+    REQUIRE(t.claim(0, 0, seen.state()));
+    happened = pages.during([&] { state = at[0]; }, [&] { t.publish(0, 0, next); });
+    CHECK(happened == 1);
+    CHECK(state == (seen.state() | bucket_state::busy));
+    t.read(0, 0, &any_key, seen);
+    CHECK(seen.value() == record{3, 3, 3, 3});
+    CHECK(t.retries() == 1);
+  }
+}
+
+TEST_CASE("a bucket that is busy when many are fetched is fetched once more") {
+  words_of_threads::common all;
+  constexpr std::size_t words = table_at::image::words;
+  all.words.resize(2 * words);
+  const auto put = [&](std::size_t bucket, const table_at::image& i) {
+    std::copy_n(i.of.data(), words, all.words.data() + bucket * words);
+  };
+  table_at t(2, {}, 1, [&](std::size_t) { return words_at(all, nullptr); });
+  const std::array<std::uint64_t, 3> keys{any_key, any_key, 8};
+  const home where{0, 1, 0, 2};
+  const std::array<home, 3> homes{where, where, where};
+  std::array<std::optional<record>, 3> values;
+  weft::rma::table_statistics statistics;
+  const auto find = [&] {
+    values.fill(record{});
+    find_together(t, {}, statistics, std::span<const std::uint64_t>(keys), homes,
+                  std::span<std::optional<record>>(values));
+    CHECK(!values[2]);
+    return values[0] == values[1] ? values[0] : std::nullopt;
+  };
+  const table_at::image whole = image_of(5, 2);
+  CHECK(find() == std::nullopt);
+  put(1, whole);
+  bool waited = false;
+  words_at::meanwhile = [&] { waited = true; };
+  CHECK(find() == record{5, 5, 5, 5});
+  REQUIRE(waited);
+  for (const bool busy : {true, false}) {  // and one of which words were old when it was fetched
+    table_at::image torn = whole;
+    torn.of[4] = 4;
+    if (busy) torn.of[0] |= bucket_state::busy;
+    put(1, torn);
+    words_at::meanwhile = [&] { put(1, whole); };
+    CHECK(find() == record{5, 5, 5, 5});
+    CHECK(!words_at::meanwhile);
+  }
+  CHECK(statistics.found == 6);
+  CHECK(statistics.missed == 6);
+}
 
 TEST_CASE("a bucket is read as a whole, or once more") {
   for (const bool has_address : {true, false}) {
@@ -247,6 +414,8 @@ TEST_CASE("locks order what they protect") {
     group_of_threads<rma_rw_lock>{group};
     group_of_threads<gated_lock<rma_rw_lock>>{group};
   }
+  group_of_threads<one_group_lock>{4};
+  group_of_threads<gated_lock<one_group_lock>>{4};
   group_of_threads<gbh_lock>{1};
   group_of_threads<mcs_writer_preference_lock>{1};
   group_of_threads<gated_lock<mcs_writer_preference_lock>>{1};

@@ -331,6 +331,20 @@ TEST_CASE("the search begins behind what has ended, and notes it") {
   CHECK(s.find() == &late);
 }
 
+TEST_CASE("a frame is crowded by what stands in it and what has ended, each counted once") {
+  search s;
+  frame& f = s.open();
+  const auto crowded = [&s, &f] { return find_ready(s, s.table).ready_above == f.parent; };
+  for (unsigned i = 1; i < weft::sched::granularity::crowded_frame; ++i) {
+    closure& c = s.add({writes(s.a)});
+    CHECK_FALSE(crowded());
+    CHECK_FALSE(crowded());  // who looks again counts nothing twice
+    set(c, closure_state::done);
+  }
+  s.add({writes(s.a)});
+  CHECK(crowded());
+}
+
 TEST_CASE("what is done behind an unfinished closure is passed over, not forgotten") {
   search s;
   frame& f = s.open();
@@ -475,4 +489,17 @@ TEST_CASE("a running strand's tiny tasks are left alone, with all that they have
   s.status = weft::sched::strand_status::running;
   s.cooldown.end();
   CHECK(find_ready(s, s.table).ready != nullptr);
+}
+
+TEST_CASE("a search tells whether there was nothing but graphs") {
+  search s;
+  frame& below = s.open();
+  closure& c = s.add({updates(s.a)});
+  const auto only_graphs = [&s] { return find_ready(s, s.table).only_graphs; };
+  CHECK_FALSE(only_graphs());
+  below.flags.fetch_or(frame::promoted, std::memory_order_relaxed);  // a single thread
+  CHECK(only_graphs());
+  s.open(&c);
+  s.add({updates(s.b)});
+  CHECK_FALSE(only_graphs());
 }

@@ -281,17 +281,59 @@ TEST_CASE("tiny tasks are left to their owner") {
   }
 }
 
+TEST_CASE("a body is not held up by thieves of tiny tasks, however slowly cache lines travel") {
+  for (const double transfer : {100.0, 415.0}) {
+    simulation::prices p;
+    p.transfer = transfer;
+    const auto forks_slowly = [] {
+      for (int i = 0; i < 3'000; ++i) {
+        work(1'000);
+        weft::fork([] { work(10); });
+      }
+      weft::sync();
+    };
+    const measured m = run(16, p, forks_slowly, false);
+    std::printf("3,000 tasks of 10 ns, one each us, a line takes %.0f ns, 16 workers: %.0f us, steals %llu\n",
+                transfer, m.microseconds, static_cast<unsigned long long>(m.counted.steals));
+    CHECK(m.microseconds < 20'000);  // 73 ms if each of them is stolen
+  }
+}
+
+TEST_CASE("an owner that visits closures has no task in hand, and is left alone") {
+  std::uint64_t transfers = 0, fences = 0;
+  for (const double transfer : {100.0, 102.0, 104.0}) {
+    simulation::prices p;
+    p.transfer = transfer;
+    const simulation::bill of_short = run(16, p, [] { wavefront(128, 1'000); }).bill;
+    const simulation::bill of_longer = run(16, p, [] { wavefront(128, 2'000); }).bill;
+    transfers += of_short.transfers;
+    fences += of_longer.process_fences;
+  }
+  std::printf(
+      "wavefront 128 x 128, 16 workers, 3 machines: line transfers (1 us) %llu, process-wide fences (2 us) "
+      "%llu\n",
+      static_cast<unsigned long long>(transfers), static_cast<unsigned long long>(fences));
+  // With a task in hand it keeps others from the tasks behind that: 330,000 lines; 300 fences if thieves
+  // enter its strand again and again.
+  CHECK(transfers <= 270'000);
+  CHECK(fences <= 180);
+}
+
 TEST_CASE("graphs scale") {
   const auto tasks = [] { wavefront(96, 2'000); };
   CHECK(speed_up("wavefront 96 x 96, 2 us", 2, tasks) >= 1.65);
-  CHECK(speed_up("wavefront 96 x 96, 2 us", 4, tasks) >= 2.9);
-  CHECK(speed_up("wavefront 96 x 96, 2 us", 8, tasks) >= 4.5);
-  CHECK(speed_up("wavefront 96 x 96, 2 us", 16, tasks) >= 6);
+  CHECK(speed_up("wavefront 96 x 96, 2 us", 4, tasks) >= 3.2);
+  CHECK(speed_up("wavefront 96 x 96, 2 us", 8, tasks) >= 6);
+  CHECK(speed_up("wavefront 96 x 96, 2 us", 16, tasks) >= 9.5);
+  const auto small = [] { wavefront(64, 2'000); };
+  CHECK(speed_up("wavefront 64 x 64, 2 us", 16, small) >= 8.5);
+  const auto shorter = [] { wavefront(128, 500); };
+  CHECK(speed_up("wavefront 128 x 128, 0.5 us", 16, shorter) >= 5);
   const auto longer = [] { wavefront(96, 10'000); };
-  CHECK(speed_up("wavefront 96 x 96, 10 us", 16, longer) >= 11.5);
+  CHECK(speed_up("wavefront 96 x 96, 10 us", 16, longer) >= 12.5);
   const auto factor = [] { cholesky(24, 5'000); };
   CHECK(speed_up("Cholesky, 24 x 24 tiles of 5 us", 4, factor) >= 3.4);
-  CHECK(speed_up("Cholesky, 24 x 24 tiles of 5 us", 16, factor) >= 10);
+  CHECK(speed_up("Cholesky, 24 x 24 tiles of 5 us", 16, factor) >= 12.5);
 }
 
 TEST_CASE("long tasks deep in a recursion are found") {

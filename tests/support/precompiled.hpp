@@ -4,6 +4,8 @@
 
 #include "flow/runtimes.hpp"
 
+#include <weft/base/thread.hpp>  // of the headers that tests include beyond that, the one that asks for WEFT_PLATFORM
+
 // A test that defines one of these would define it too late. The library's other switches are macros by now,
 // and defining one again is an error.
 #if !defined(WEFT_TSAN_NO_SYNC)

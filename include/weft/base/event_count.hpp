@@ -15,17 +15,22 @@ namespace weft::inline WEFT_ABI::base {
 /// *Thread safety*: any thread, any member.
 class event_count {
  public:
-  /// Announces a sleeper. *Returns*: the key for wait(). *Effects*: a full fence against notifiers.
-  std::uint32_t prepare() noexcept {
+  /// Announces a sleeper, who has to pass a heavy fence before it looks for work once more. Without effect,
+  /// that is still a full fence of this thread: enough against notifiers that fence as well.
+  /// *Returns*: the key for wait().
+  std::uint32_t announce() noexcept {
     waiters_.fetch_add(1, memory_order_seq_cst);  // before the fence: pairs with any_waiting in notifiers
-    const std::uint32_t key = epoch_.load(memory_order_acquire);
-    // Without effect, it is still a full fence of this thread: enough against notifiers that fence as well.
+    return epoch_.load(memory_order_acquire);
+  }
+  /// The same, with the fence.
+  std::uint32_t prepare() noexcept {
+    const std::uint32_t key = announce();
     static_cast<void>(heavy_fence());
     return key;
   }
   /// Withdraws the announcement.
   void cancel() noexcept { waiters_.fetch_sub(1, memory_order_seq_cst); }
-  /// Sleeps until a notification later than prepare(). *Requires*: prepare() returned `key`.
+  /// Sleeps until a notification later than announce(). *Requires*: that has returned `key`.
   void wait(std::uint32_t key) noexcept {
     while (epoch_.load(memory_order_acquire) == key) futex_wait(epoch_, key);  // pairs with notify's release
     waiters_.fetch_sub(1, memory_order_seq_cst);
@@ -38,6 +43,8 @@ class event_count {
   }
   /// Whether somebody sleeps or is about to. *Requires*: the work was published by owner_store or stronger.
   bool any_waiting() const noexcept { return owner_load(waiters_) != 0; }
+  /// How many sleep or are about to. A hint.
+  std::uint32_t waiting() const noexcept { return waiters_.load(memory_order_relaxed); }
   /// Wakes one sleeper (all that have only prepared return too).
   void notify_one() noexcept { notify(1); }
   /// Wakes every sleeper.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/blocking/helper_team.hpp>
+#include <weft/blocking/wait.hpp>
 #include <weft/task/run_state.hpp>
 
 #include <concepts>
@@ -125,7 +126,7 @@ class ready_queue {
         failed_ = place;
       }
     }
-    s.run.load(base::memory_order_relaxed)->waits.close();  // constant while the task runs
+    end_waits_of_run(s);
   }
 #if WEFT_RACES
   /// The founder sees what the caller has done, when all have left.

@@ -16,7 +16,7 @@ struct wait_limits {
 
 /// Makes the calling body, or outside tasks the kernel thread, the one who waits for a signal until the
 /// object ends. `a.give_up` sets the signal if the run is stopped meanwhile.
-/// *Requires*: nobody else knows of the signal until this object exists.
+/// *Requires*: nobody else knows of the signal until this object exists; a body has one of these at a time.
 class signal_wait {
  public:
   /// `how`: as in "calls sync()".
@@ -45,5 +45,8 @@ void wait_abandonable(abandonable& a, const char* how, Must must_wait) {
   signal_wait here(a, how);
   if (must_wait()) here.wait();
 }
+
+/// Bodies of the run of a running task wait no more for what others may do.
+void end_waits_of_run(const strand& s) noexcept;
 
 }  // namespace weft::inline WEFT_ABI::sched

@@ -183,8 +183,11 @@ class writer {
   void operator()(const T&... values) {
     (put_(values), ...);
   }
-  /// Appends bytes as they are.
+  /// From now on it is an error to have more bytes than these. *Requires*: there are not.
+  void limit(std::size_t most) noexcept { most_ = most; }
+  /// Appends bytes as they are. *Throws*: weft::error beyond the limit, std::bad_alloc.
   void put(const void* from, std::size_t size) {
+    if (size > most_ - bytes_.size()) throw error("weft: a value is too long to go to another process");
     const auto* const b = static_cast<const std::byte*>(from);
     bytes_.insert(bytes_.end(), b, b + size);
   }
@@ -232,6 +235,7 @@ class writer {
   }
 
   std::vector<std::byte> bytes_;
+  std::size_t most_ = SIZE_MAX;
 };
 
 /// Makes values of the bytes that a writer has collected. Bytes that do not fit are found where they would
@@ -260,6 +264,14 @@ class reader {
     T value{};
     get_(value);
     return value;
+  }
+  /// A reader of the next bytes, which are passed. *Throws*: weft::error if there are not as many.
+  reader part(std::uint64_t size) {
+    if (size > left_) refuse();
+    const reader of_these(std::span(at_, static_cast<std::size_t>(size)));
+    at_ += size;
+    left_ -= static_cast<std::size_t>(size);
+    return of_these;
   }
   /// How many bytes are left.
   std::size_t left() const noexcept { return left_; }

@@ -5,6 +5,7 @@
 #include <weft/options.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 namespace weft::inline WEFT_ABI {
@@ -13,9 +14,12 @@ namespace weft::inline WEFT_ABI {
 struct cluster_options {
   /// Of the runtime of each process. `workers` 0: the processors that the process may use, shared evenly
   /// among the processes of its machine, at least one.
-  runtime_options runtime;
+  runtime_options runtime{};
   std::chrono::microseconds longest_pause{
       1000};  ///< between two requests of a process that nobody has work for
+  /// Longer messages go in parts of so many bytes, from 1 KiB to 1 GiB, when the receiver has room.
+  std::size_t part_bytes = 256 << 10;
+  std::size_t largest_task = 64 << 20;  ///< tasks that have more bytes to be sent are executed where they are
 };
 
 /// What one process has exchanged with others in all runs so far.
@@ -24,7 +28,9 @@ struct cluster_counters {
   std::uint64_t requests_in_vain = 0;   ///< answered by no task
   std::uint64_t closures_sent = 0;      ///< tasks that went to other processes
   std::uint64_t closures_received = 0;  ///< tasks of other processes executed here
-  std::uint64_t closures_kept = 0;      ///< tasks that could not be packed, and were executed here after all
+  std::uint64_t closures_kept = 0;      ///< tasks that could not be sent, and were executed here after all
+  std::uint64_t memory_refused = 0;     ///< tasks and long messages of others for which there was no memory
+  std::uint64_t long_messages = 0;      ///< that were sent in parts
   std::uint64_t messages = 0;           ///< sent, all kinds
   std::uint64_t bytes = 0;              ///< of these
 };

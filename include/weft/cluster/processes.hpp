@@ -4,10 +4,12 @@
 
 #include <weft/cluster/detail/member.hpp>
 #include <weft/cluster/detail/mpi_transport.hpp>
+#include <weft/cluster/detail/step_message.hpp>
 #include <weft/mpi/environment.hpp>
 #include <weft/system/cpu_count.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -58,6 +60,11 @@ class cluster {
     if (options.runtime.workers == 0)
       options.runtime.workers = std::max(1u, base::usable_cpus() / static_cast<unsigned>(all.node().size()));
     return options;
+  }
+
+  friend class partitioned;
+  remote::step_place place_for_steps_() {
+    return {member_.runtime(), std::make_unique<remote::mpi_transport>(mpi_.world().handle())};
   }
 
   mpi::environment mpi_;

@@ -3,9 +3,13 @@
 #pragma once
 
 #include <weft/cluster/detail/member.hpp>
+#include <weft/cluster/detail/step_message.hpp>
 #include <weft/cluster/detail/thread_transport.hpp>
 
+#include <exception>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -19,7 +23,7 @@ class thread_cluster {
   /// *Requires*: `processes` > 0. *Throws*: as weft::runtime.
   explicit thread_cluster(int processes, cluster_options options = {},
                           const remote::thread_network& network = {})
-      : hub_(processes, network) {
+      : network_(network), hub_(processes, network), steps_(static_cast<std::size_t>(processes)) {
     if (options.runtime.workers == 0) options.runtime.workers = 1;
     for (int i = 0; i < processes; ++i) ends_.push_back(std::make_unique<remote::thread_transport>(hub_, i));
     for (int i = 0; i < processes; ++i)
@@ -47,17 +51,73 @@ class thread_cluster {
     return members_[0]->run(f);
   }
 
+  /// One of them, in whose place a thread of each() is.
+  class process {
+   public:
+    int rank() const noexcept { return rank_; }
+    int size() const noexcept { return of_.size(); }
+
+   private:
+    friend class thread_cluster;
+    friend class partitioned;
+    process(thread_cluster& of, int rank) noexcept : of_(of), rank_(rank) {}
+    remote::step_place place_for_steps_() { return of_.place_for_steps_(rank_); }
+
+    thread_cluster& of_;
+    int rank_;
+  };
+  /// Calls `f(process&)` for each process, in threads of their own: what main() does in the processes of a
+  /// job. *Throws*: what `f` throws, of the first process where it does.
+  template <class F>
+  void each(const F& f) {
+    std::vector<std::exception_ptr> thrown(members_.size());
+    std::vector<std::thread> all;
+    for (int i = 0; i < size(); ++i)
+      all.emplace_back([this, i, &f, &to = thrown[static_cast<std::size_t>(i)]] {
+        process here(*this, i);
+        try {
+          f(here);
+        } catch (...) {
+          to = std::current_exception();
+        }
+      });
+    for (std::thread& t : all) t.join();
+    for (const std::exception_ptr& e : thrown)
+      if (e) std::rethrow_exception(e);
+  }
+
   /// How many processes there are.
   int size() const noexcept { return static_cast<int>(members_.size()); }
   /// What one of them has done. *Requires*: no run is going on.
-  cluster_counters counters(int process) const noexcept {
-    return members_[static_cast<std::size_t>(process)]->counters();
+  cluster_counters counters(int of) const noexcept {
+    return members_[static_cast<std::size_t>(of)]->counters();
   }
 
  private:
+  /// The steps of one number, one in each process, have messages of their own.
+  remote::step_place place_for_steps_(int rank) {
+    const auto i = static_cast<std::size_t>(rank);
+    const std::lock_guard hold(steps_mutex_);
+    std::weak_ptr<remote::thread_hub>& known = step_hubs_[steps_[i]++];
+    std::shared_ptr<remote::thread_hub> hub = known.lock();
+    if (!hub) known = hub = std::make_shared<remote::thread_hub>(size(), network_);
+    return {members_[i]->runtime(), std::make_unique<step_transport>(std::move(hub), rank)};
+  }
+  struct step_hub {
+    std::shared_ptr<remote::thread_hub> hub;
+  };
+  struct step_transport final : private step_hub, public remote::thread_transport {
+    step_transport(std::shared_ptr<remote::thread_hub> by, int rank)
+        : step_hub{std::move(by)}, remote::thread_transport(*hub, rank) {}
+  };
+
+  const remote::thread_network network_;
   remote::thread_hub hub_;
   std::vector<std::unique_ptr<remote::thread_transport>> ends_;
   std::vector<std::unique_ptr<remote::member>> members_;
+  std::mutex steps_mutex_;
+  std::vector<std::size_t> steps_;  // how many each process has made
+  std::map<std::size_t, std::weak_ptr<remote::thread_hub>> step_hubs_;
 };
 
 }  // namespace weft::inline WEFT_ABI

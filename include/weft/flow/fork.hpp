@@ -4,8 +4,8 @@
 
 #include <weft/base/error.hpp>
 #include <weft/flow/detail/checked.hpp>
+#include <weft/flow/detail/record_accesses.hpp>
 #include <weft/flow/detail/task.hpp>
-#include <weft/observe/recorded_body.hpp>
 #include <weft/observe/traced_body.hpp>
 #include <weft/sched/definitions.hpp>
 #include <weft/sched/sync.hpp>
@@ -114,34 +114,23 @@ WEFT_ALWAYS_INLINE void fork_deferred(sched::strand& s, const task_options* opti
   }
 }
 
-/// Tells the recorder of a task and its accesses.
-template <class... Adaptors, class R, class... Kept>
-void record_accesses(observe::recorded_body& body, [[maybe_unused]] result<R> r, const Kept&... kept) {
-  [[maybe_unused]] const auto tell = [&body]<class Adaptor>(std::type_identity<Adaptor>, const auto& k) {
-    auto use = sched::recorded_use::own;
-    if constexpr (requires { Adaptor::weak; })
-      if (Adaptor::weak) use = sched::recorded_use::weak;
-    tell_rights<Adaptor>(k, [&](sched::access a) {
-      // An operation with a state is known by its place in the argument: it is like no other.
-      const auto place = reinterpret_cast<std::uintptr_t>(a.operation);
-      if (place - reinterpret_cast<std::uintptr_t>(std::addressof(k)) < sizeof k)
-        a.mode = access_mode::update;
-      body.add(a, use);
-    });
-    if constexpr (requires { Adaptor::record(body, k); }) Adaptor::record(body, k);
-  };
-  (tell(std::type_identity<Adaptors>(), kept), ...);
-  if constexpr (!std::is_void_v<R>) body.add({.object = r.place, .mode = access_mode::write});
-  body.begin();
-}
-
 /// fork in a run that is recorded: the task runs at once.
 template <bool WithOptions, class R, class F, class... Adaptors>
-WEFT_COLD void fork_recorded(sched::strand& s, const task_options* options, result<R> r, F& f,
-                             typename Adaptors::kept&... kept) {
-  observe::recorded_body body(s, name_of<WithOptions>(options));
-  record_accesses<Adaptors...>(body, r, kept...);
-  run_interrupting<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
+WEFT_NOINLINE void fork_recorded(sched::strand& s, const task_options* options, result<R> r, F f,
+                                 typename Adaptors::kept... kept) {
+  constexpr bool plain = (is_value<Adaptors> && ...);
+  const void* place = nullptr;
+  if constexpr (!std::is_void_v<R>) place = r.place;
+  observe::recorded_body body(s, name_of<WithOptions>(options), std::bool_constant<plain>(), place);
+  if constexpr (!plain) record_accesses<Adaptors...>(body, r, kept...);
+  if (s.left.any()) [[unlikely]] {
+    run_interrupting<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
+  } else {
+    [[maybe_unused]] const char* const outer = s.inline_name;
+    if constexpr (WithOptions) s.inline_name = options->name;
+    run_inline<Adaptors...>(r, std::move(f), kept...);
+    if constexpr (WithOptions) s.inline_name = outer;
+  }
   if constexpr (WithOptions) {
     if (!options->event || !s.pending() || sched::failing(s)) return;
     sched::drain_children(s);
@@ -149,12 +138,10 @@ WEFT_COLD void fork_recorded(sched::strand& s, const task_options* options, resu
   }
 }
 
-/// fork in a runtime that is traced, or a run that is recorded.
+/// fork in a runtime that is traced.
 template <bool WithOptions, class R, class F, class... Adaptors>
 WEFT_COLD void fork_traced(sched::strand& s, sched::fork_action v, const task_options* options, result<R> r,
                            F& f, typename Adaptors::kept&... kept) {
-  if (v == sched::fork_action::record)
-    return fork_recorded<WithOptions, R, F, Adaptors...>(s, options, r, f, kept...);
   if constexpr (WithOptions)
     if (options->event) v = sched::fork_action::defer_traced;
   if (v == sched::fork_action::defer_traced)
@@ -176,6 +163,8 @@ WEFT_NOINLINE void fork_classified(sched::strand& s, const task_options* options
     run_interrupting<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
   } else if (v == sched::fork_action::drop) {
     drop<Adaptors...>(r, kept...);
+  } else if (v == sched::fork_action::record) {
+    fork_recorded<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
   } else {
     fork_traced<WithOptions, R, F, Adaptors...>(s, v, options, r, f, kept...);
   }
@@ -188,7 +177,11 @@ WEFT_NOINLINE void fork_out_of_line(sched::strand& s, const task_options* option
                                     typename Adaptors::kept... kept) {
   using closure = task<F, R, WithOptions, std::index_sequence_for<Adaptors...>, Adaptors...>;
   if constexpr (closure::nothrow && alignof(closure) <= sched::arena::grain) {
-    if (sched::defers_simply(s, sizeof(closure))) [[likely]] {
+    const std::uint8_t bits = base::owner_load(s.attention);
+    if (bits != 0) [[unlikely]] {
+      if (sched::only_records(s, bits))
+        return fork_recorded<WithOptions, R, F, Adaptors...>(s, options, r, std::move(f), std::move(kept)...);
+    } else if (sched::defers_simply(s, sizeof(closure))) [[likely]] {
       if (!s.pending()) open_frame(s, s.closures.allocate_here(sizeof(sched::frame)));
       void* const place = s.closures.allocate_here(sizeof(closure));
       link(*s.top, *::new (place) closure(std::move(f), r, options, std::move(kept)...));

@@ -72,6 +72,8 @@ class granularity_estimator {
   void leave_until(clock::time_point t) noexcept { tiny_until_.set(t); }
   /// Whether the last tasks were known not to be tiny: worth keeping, and visiting ahead of.
   bool longer() const noexcept { return longer_; }
+  /// Whether bodies take so long that others who have nothing to do should not wait for one.
+  bool long_bodies() const noexcept { return body_ > granularity::long_body; }
   /// When the first batch began.
   clock::time_point began() const noexcept { return began_; }
   /// How many ready tasks a worker takes at once.

@@ -38,10 +38,11 @@ class graph {
   deadline owner_near;                               ///< until then thieves leave visits to it
   base::atomic<bool> owner_visits{false};            ///< who does so, and looks at nothing else: a hint
   base::atomic<bool> nests{false};                   ///< tasks with children have been seen: a hint
-  base::atomic<std::uint32_t> may_keep{0};  ///< how many that become ready by what it ends a worker may keep
-  alignas(64) frame* home = nullptr;        ///< null: not in use
-  strand* waiter = nullptr;                 ///< the owner, while it waits for something to do
-  graph_node* at = nullptr;                 ///< what the owner executes
+  alignas(64) base::atomic<std::uint32_t> may_keep{
+      0};                             ///< how many that become ready by what it ends a worker may keep
+  alignas(64) frame* home = nullptr;  ///< null: not in use
+  strand* waiter = nullptr;           ///< the owner, while it waits for something to do
+  graph_node* at = nullptr;           ///< what the owner executes
   granularity_estimator speed;
   node_batch own;        ///< the owner's
   bool entered = false;  ///< the owner executes this frame by its graph
@@ -86,17 +87,33 @@ class graph {
   }
   bool can_be_given_up() const noexcept { return stolen_nodes_.empty(); }
   /// Puts a node where those who may execute it find it.
-  void make_ready(graph_node& n) noexcept { (n.task->local ? local_ : ready_).push_back(n); }
+  void make_ready(graph_node& n) noexcept {
+    if (must_drop(n)) return doomed_.push_back(n);
+    (n.task->local ? local_ : ready_).push_back(n);
+  }
 
-  /// Visits closures until `wanted` nodes are ready or `budget` have been visited.
-  void look_ahead(std::size_t wanted, std::size_t budget) noexcept {
-    while (!busy_ && ready_.size() < wanted && budget-- != 0 && visit_next()) {
+  /// Visits closures until `wanted` nodes are ready or `budget` have been visited; or, if `width` counts,
+  /// until the graph is wide.
+  void look_ahead(std::size_t wanted, std::size_t budget, bool width = false) noexcept {
+    while (!busy_ && ready_.size() < wanted && budget-- != 0 && !(width && is_wide()) && visit_next()) {
     }
   }
-  /// The same, unless another worker does so. *Effects*: opens the lock meanwhile; the graph does not end.
-  void visit_ahead(std::size_t wanted, std::size_t budget) noexcept;
+  /// Whether more than one worker would soon have something to do, even if nothing is ready now: what has
+  /// been visited is more than half as much again as its longest path. Not where priorities differ: more
+  /// urgent tasks may come.
+  bool is_wide() const noexcept {
+    return unended_ >= granularity::crowded_frame && 2 * unended_ > 3 * order_.longest() &&
+           ready_.only_priority() != nullptr;
+  }
+  /// Visits closures until so many are ready or visited, unless another worker does so. *Effects*: opens the
+  /// lock meanwhile; the graph does not end.
+  void visit_ahead(std::size_t wanted, std::size_t budget, bool by_owner = true) noexcept;
   /// The same, as far as it makes sense for so many workers who take batches.
   void visit_for(std::size_t takers, bool by_owner) noexcept;
+  /// Whether the owner would visit many with visit_for.
+  bool owner_would_visit() const noexcept {
+    return speed.longer() && !busy_ && ready_.size() < enough_ && unvisited() != nullptr;
+  }
   /// Whether somebody else visits closures now.
   bool being_visited() const noexcept { return busy_; }
   /// Whether the values of renamed objects have to be written back now. Nothing is visited before that.
@@ -119,9 +136,7 @@ class graph {
   std::size_t unended() const noexcept { return unended_; }
   std::size_t ready() const noexcept { return ready_.size(); }
   /// Whether there is something that only the owner can do.
-  bool needs_owner() const noexcept {
-    return local_.size() != 0 || (failed() && ready_.size() != 0 && !next_is_for_thieves()) || !under_way();
-  }
+  bool needs_owner() const noexcept { return local_.size() != 0 || doomed_.first != nullptr || !under_way(); }
   // Relaxed: under the lock; and of a failed task know those that waited for it when they are let go.
   bool failed() const noexcept { return failed_at_.load(base::memory_order_relaxed) != none; }
   /// Whether a task must be dropped, because one before it failed.
@@ -132,25 +147,22 @@ class graph {
   /// *Returns*: the most urgent ready node that a thief may run, and has use for; null if there is none.
   graph_node* take(thief_filter wanted = nullptr) noexcept {
     for (;;) {
-      // What must be dropped stays behind what the owner waits for.
-      const auto fits = [&](const graph_node& g) { return !must_drop(g) && wanted(*g.task); };
+      const auto fits = [&](const graph_node& g) { return wanted(*g.task); };
       graph_node* const n = wanted == nullptr ? ready_.front() : ready_.bring_to_front(fits);
-      if (n == nullptr || must_drop(*n)) return nullptr;
-      if (claim(*ready_.pop_front())) return note_taken(n);
+      if (n == nullptr || claim(*ready_.pop_front())) return note_taken(n);
     }
   }
   /// The same for the owner, who also runs local tasks, and drops what must be dropped.
   graph_node* take_for_owner() noexcept {
     if (!under_way()) begin_anew();
     for (;;) {
-      graph_node* const n = (next_is_for_thieves() ? local_ : more_urgent(ready_, local_)).pop_front();
+      graph_node* n = (next_is_for_thieves() ? local_ : more_urgent(ready_, local_)).pop_front();
+      if (n == nullptr) n = doomed_.pop_front();
       if (n == nullptr || claim(*n)) return note_taken(n);
     }
   }
   /// Whether the next node may wait for earlier tasks, and what it may wait for could need the owner.
-  bool next_is_for_thieves() const noexcept {
-    return next_may_wait_for_earlier() && unended_ != 1 && !must_drop(*ready_.front());
-  }
+  bool next_is_for_thieves() const noexcept { return next_may_wait_for_earlier() && unended_ != 1; }
   bool next_may_wait_for_earlier() const noexcept { return ready_.first_may_wait_for_earlier(); }
   /// Gives back a node that was taken and not begun.
   void give_back(graph_node& n) noexcept {
@@ -183,6 +195,9 @@ class graph {
     if (index >= failed_at_.load(base::memory_order_relaxed)) return;  // under the lock, here and below
     failed_at_.store(index, base::memory_order_relaxed);
     failure_ = std::move(e);
+    const auto drops = [this](const graph_node& n) { return must_drop(n); };
+    ready_.move_out(drops, doomed_);
+    local_.move_out(drops, doomed_);
   }
   placed_exception take_failure() noexcept { return std::exchange(failure_, {}); }
 
@@ -203,38 +218,7 @@ class graph {
     }
   }
   /// Folds contributions into their objects. *Requires*: the lock is free.
-  void fold(graph_entry* folds) noexcept {
-    while (folds != nullptr) {
-      graph_entry& e = *std::exchange(folds, folds->fold_next);
-      mutex.lock();
-      while (e.first_part != nullptr && e.first_part->node->ran) {
-        graph_part& p = *e.first_part;
-        graph_node& n = *p.node;
-        const bool privatized = !n.running && !n.dropped, counts = privatized && !must_drop(n);
-        mutex.unlock();
-        std::exception_ptr thrown;
-        try {
-          if (counts) n.task->what->fold(*n.task, p.number);
-        } catch (...) {
-          thrown = std::current_exception();
-        }
-        mutex.lock();
-        if (thrown) fail(n.index, {std::move(thrown), n.task});
-        folds_ += counts;
-        e.first_part = p.next;
-        if (e.first_part == nullptr) e.last_part = nullptr;
-        if (--n.unfolded != 0) continue;
-        if (privatized) {
-          mutex.unlock();
-          n.task->what->fold(*n.task, all_parts);
-          mutex.lock();
-        }
-        release(n);
-      }
-      e.folding = false;
-      mutex.unlock();
-    }
-  }
+  void fold(graph_entry* folds) noexcept;
   /// Finds the node of a closure that was stolen before the frame was promoted. *Returns*: maybe null.
   graph_node* take_stolen_node(const closure& c) noexcept {
     for (graph_node*& n : stolen_nodes_) {
@@ -265,10 +249,12 @@ class graph {
   }
   /// *Returns*: the closure behind which the owner can go on without the graph, in reference order: all
   /// before it have ended, and whatever has ended behind it says so in its state. Null if there is none now.
-  closure* left_behind() const noexcept {
+  closure* left_behind() noexcept {
     if (!under_way()) return last_;
     if (busy_ || away_ != 0 || !all_plain_ || stuck_ || replay_.on() || order_.versions().any())
       return nullptr;
+    for (const graph_node* n = newest_; n != nullptr; n = n->earlier)
+      if (n->ran) tell_closure(*n->task);
     closure* last = nullptr;
     // Acquire: as in visit_next.
     for (closure* c = first_;
@@ -279,16 +265,17 @@ class graph {
   }
   /// To be called before the lock is released: a hint.
   void update_hint() noexcept {
-    const auto set = [](base::atomic<bool>& hint, bool value) {  // a store costs readers their copies
+    const auto set = []<class T>(base::atomic<T>& hint, T value) {  // a store costs readers their copies
       if (hint.load(base::memory_order_relaxed) != value) hint.store(value, base::memory_order_relaxed);
     };
-    set(may_take, ready_.size() != 0 && (!failed() || next_is_for_thieves()));
+    set(may_take, ready_.size() != 0);
     const bool low = home != nullptr && !busy_ && !stuck_ && !pausing_ && ready_.size() < enough_ / 2 + 1 &&
                      unvisited() != nullptr;
-    set(wants_owner, (low && speed.longer()) || local_.size() != 0);
+    set(wants_owner, (low && speed.longer()) || local_.size() != 0 || doomed_.first != nullptr);
     set(may_visit, low);
-    const std::uint32_t most = may_be_kept() ? speed.batch() : 0;
-    if (may_keep.load(base::memory_order_relaxed) != most) may_keep.store(most, base::memory_order_relaxed);
+    set(may_keep, !may_be_kept()                                   ? 0u
+                  : speed.long_bodies() && ready_.size() < takers_ ? 1u
+                                                                   : std::uint32_t{speed.batch()});
   }
 
  private:
@@ -300,6 +287,7 @@ class graph {
   void clear() noexcept {
     at = nullptr;
     own = {};
+    doomed_ = {};
     waiter = nullptr;
     entered = false;
     nests.store(false, base::memory_order_relaxed);
@@ -311,7 +299,8 @@ class graph {
     failure_ = {};
     next_index_ = 1;
     folds_ = unended_ = 0;
-    enough_ = 1;
+    enough_ = takers_ = 1;
+    owner_asks_.store(false, base::memory_order_relaxed);
     stolen_nodes_.clear();
     raised_.clear();
     ready_.clear();
@@ -322,6 +311,8 @@ class graph {
   }
   /// Forgets all nodes and objects. *Requires*: all nodes have ended.
   void forget() noexcept {
+    newest_ = nullptr;
+    if (last_ != nullptr) tell_closure(*(first_ = last_));
     order_.clear();
     fences_.clear();
     replay_.forget();
@@ -335,7 +326,7 @@ class graph {
   bool visit_next() noexcept;
   /// Visits up to so many closures with the lock open, as long as these need nothing but nodes and edges.
   /// *Returns*: how many.
-  std::size_t visit_unlocked(std::size_t most) noexcept;
+  std::size_t visit_unlocked(std::size_t most, bool by_owner) noexcept;
   graph_node& make_node(closure& c, int priority, bool running);
   /// Whether the owner is likely to come soon: it has the closures in its cache, and visits them faster.
   bool owner_is_near() const noexcept;
@@ -354,7 +345,6 @@ class graph {
   }
   /// The node of a task has ended, and those that waited for it go on.
   void release(graph_node& n) noexcept {
-    tell_closure(n);
     count_ended(n);
     release_waiting(n, [this](graph_node& w) { make_ready(w); });
   }
@@ -365,16 +355,14 @@ class graph {
   void unclaim(graph_node& n) noexcept {
     for (graph_claim* c = n.claims; c != nullptr; c = c->next) {
       c->entry->busy = false;
-      for (graph_node* b = std::exchange(c->entry->blocked, nullptr); b != nullptr;) {
-        graph_node* const next = b->next;
-        make_ready(*b);
-        b = next;
-      }
+      for (graph_node* b = std::exchange(c->entry->blocked, nullptr); b != nullptr;)
+        make_ready(*std::exchange(b, b->next));
     }
   }
 
-  closure* first_ = nullptr;                  // visited, or the one that the owner was at
-  closure* last_ = nullptr;                   // visited
+  closure* first_ = nullptr;      // of which nodes tell: visited, or the one that the owner was at
+  graph_node* newest_ = nullptr;  // of visited closures
+  closure* last_ = nullptr;       // visited
   base::atomic<closure*>* cursor_ = nullptr;  // where the next one to be visited is, or will be linked
   std::uint32_t next_index_ = 1;              // 0 is before all: a failure there drops every task
   base::atomic<std::uint32_t> failed_at_{none};
@@ -383,12 +371,16 @@ class graph {
   std::size_t away_ = 0;     // of these, taken or begun
   bool all_plain_ = true;    // all of these know only read, write and update of whole objects
   int base_priority_ = 0;
-  std::size_t enough_ = 1;  // so many ready nodes
-  bool stuck_ = false;      // there is no memory
-  bool pausing_ = false;    // what comes next is visited when all before it have ended
-  bool busy_ = false;       // somebody visits closures, or writes values back, with the lock open
+  std::size_t enough_ = 1;                // so many ready nodes
+  std::size_t takers_ = 1;                // who may take them
+  base::atomic<bool> owner_asks_{false};  // a thief that visits is to leave that to the owner: a hint
+  bool waited_ = false;                   // who has visited last, for the lock
+  bool stuck_ = false;                    // there is no memory
+  bool pausing_ = false;                  // what comes next is visited when all before it have ended
+  bool busy_ = false;  // somebody visits closures, or writes values back, with the lock open
   std::uint64_t folds_ = 0;
-  ready_list ready_, local_;
+  ready_list ready_, local_;               // that need not be dropped
+  node_queue doomed_;                      // ready, and to be dropped by the owner
   std::vector<closure*> raised_;           // visited when they had failed already; they keep their exceptions
   std::vector<graph_node*> stolen_nodes_;  // of closures that were stolen before the frame was promoted
   alignas(graph_node) std::byte last_resort_[sizeof(graph_node)];

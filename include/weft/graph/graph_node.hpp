@@ -96,23 +96,26 @@ struct graph_redirection {
 };
 
 /// *Thread safety*: `waits` and `out` belong to all; whoever has taken a node has its `dropped` and `next`;
-/// `task`, `index`, `priority` are constant, and so are `running`, `parts`, `claims` and `redirections` once
-/// it has been visited. The rest is for the holder of the graph's lock.
-struct graph_node {
+/// `task`, `index`, `priority` are constant, and so are `running`, `level`, `parts`, `claims` and
+/// `redirections` once it has been visited. The rest is for the holder of the graph's lock.
+struct alignas(16) graph_node {
   explicit graph_node(closure* c, std::uint32_t i = 0, int p = 0, bool r = false) noexcept
       : task(c), index(i), priority(p), running(r) {}
 
-  closure* const task;        ///< null: a join of many
-  const std::uint32_t index;  ///< in reference order
-  const int priority;
-  const bool running;    ///< begun, maybe before the frame was promoted
-  bool ran = false;      ///< its body has ended, or it was dropped; set without the lock if all
-                         ///< that waited for it has been told
-  bool dropped = false;  ///< it never ran, and its arguments are gone
+  closure* const task;            ///< null: a join of many
+  graph_node* earlier = nullptr;  ///< in the list of all that were visited
+  // Side by side, and so in one cache line: each travels from those who end others to who runs it.
   base::atomic<std::uint32_t> waits{1};  ///< for how many; one of them: that it has been visited
-  std::uint32_t unfolded = 0;            ///< contributions not yet in their objects
+  std::uint32_t level = 0;               ///< most tasks in a row that end before it, of those visited
   waiting_nodes out;                     ///< who waits until its contributions, too, are in their objects
-  graph_node* next = nullptr;            ///< in a list of ready, blocked, taken or finished nodes
+  const std::uint32_t index;             ///< in reference order
+  const int priority;
+  const bool running;          ///< begun, maybe before the frame was promoted
+  bool ran = false;            ///< its body has ended, or it was dropped; set without the lock if all
+                               ///< that waited for it has been told
+  bool dropped = false;        ///< it never ran, and its arguments are gone
+  std::uint32_t unfolded = 0;  ///< contributions not yet in their objects
+  graph_node* next = nullptr;  ///< in a list of ready, blocked, taken or finished nodes
   graph_part* parts = nullptr;
   graph_claim* claims = nullptr;
   graph_redirection* redirections = nullptr;
@@ -124,11 +127,11 @@ struct graph_node {
   bool let_go() noexcept { return waits.fetch_sub(1, base::memory_order_acq_rel) == 1; }
 };
 
-/// Notes in the closure of a node that it has ended: for the owner, who may go on without the graph, and for
-/// thieves that search the frame then. Relaxed: he sees it under the lock, they see it behind leave_graph.
-inline void tell_closure(const graph_node& n) noexcept {
-  if (n.task->state.load(base::memory_order_relaxed) == closure_state::created)
-    n.task->state.store(closure_state::done, base::memory_order_relaxed);
+/// Notes that a closure has ended: for the owner, who may go on without the graph, and for thieves that
+/// search the frame then. Relaxed: under the lock of the graph, and they see it behind leave_graph.
+inline void tell_closure(closure& c) noexcept {
+  if (c.state.load(base::memory_order_relaxed) == closure_state::created)
+    c.state.store(closure_state::done, base::memory_order_relaxed);
 }
 
 /// A node has ended: calls `ready` for each task that has waited for nothing else. *Thread safety*: whoever

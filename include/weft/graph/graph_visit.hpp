@@ -24,7 +24,9 @@ inline void graph::visit_without_memory() noexcept {
   order_.all_wait_for(n);
   ++unended_;
   away_ += n.running;
-  n.running ? note_stolen(c, n, state) : local_.push_back(n);
+  if (n.running) return note_stolen(c, n, state);
+  newest_ = &n;  // the only one
+  local_.push_back(n);
 }
 
 inline bool graph::owner_is_near() const noexcept {
@@ -33,23 +35,30 @@ inline bool graph::owner_is_near() const noexcept {
 
 inline void graph::visit_for(std::size_t takers, bool by_owner) noexcept {
   if (!by_owner && owner_is_near()) return;
+  if (owner_asks_.load(base::memory_order_relaxed)) owner_asks_.store(false, base::memory_order_relaxed);
+  takers_ = takers;
   enough_ = 2 * takers * speed.batch();
   // A graph of tiny tasks is soon left, with all that has been visited.
   if (!by_owner || !speed.longer())
-    return visit_ahead(enough_,
-                       speed.longer() ? granularity::visited_at_once : granularity::visited_at_first);
-  if (busy_ || ready_.size() >= enough_ || unvisited() == nullptr) return;
+    return visit_ahead(enough_, speed.longer() ? granularity::visited_at_once : granularity::visited_at_first,
+                       by_owner);
+  if (busy_) owner_asks_.store(true, base::memory_order_relaxed);
+  if (!owner_would_visit()) return;
   owner_visits.store(true, base::memory_order_relaxed);
-  visit_ahead(enough_, granularity::visited_by_owner);
+  visit_ahead(enough_, granularity::visited_by_owner, true);
   owner_visits.store(false, base::memory_order_relaxed);
 }
 
-inline void graph::visit_ahead(std::size_t wanted, std::size_t budget) noexcept {
-  constexpr std::size_t chunk = 32;
+inline void graph::visit_ahead(std::size_t wanted, std::size_t budget, bool by_owner) noexcept {
+  constexpr std::size_t shortest = 32, longest = 512;
+  std::size_t chunk = shortest;
   std::size_t locked = 2 * granularity::large_frame;  // so many with the lock closed: others wait for it
   while (!busy_ && !stuck_ && ready_.size() < wanted && budget != 0) {
-    if (const std::size_t visited = visit_unlocked(std::min(budget, chunk)); visited != 0) {
+    if (!by_owner && owner_asks_.load(base::memory_order_relaxed)) return;
+    if (const std::size_t visited = visit_unlocked(std::min(budget, chunk), by_owner); visited != 0) {
       budget -= visited;
+      // Where others queue for the lock, it comes more rarely.
+      if (by_owner) chunk = waited_ ? std::min(2 * chunk, longest) : shortest;
     } else {
       if (locked-- == 0 || !visit_next()) return;
       --budget;
@@ -57,7 +66,7 @@ inline void graph::visit_ahead(std::size_t wanted, std::size_t budget) noexcept 
   }
 }
 
-inline std::size_t graph::visit_unlocked(std::size_t most) noexcept {
+inline std::size_t graph::visit_unlocked(std::size_t most, bool by_owner) noexcept {
   const int* const only = ready_.only_priority();
   if (only == nullptr) return 0;
   const int priority = *only;  // others may be expected when the lock is open
@@ -73,33 +82,35 @@ inline std::size_t graph::visit_unlocked(std::size_t most) noexcept {
   closure* const next = unvisited();
   if (next == nullptr || needs_lock(*next)) return 0;
   busy_ = true;
+  unended_ += most;  // before the first of them can end
   update_hint();
   mutex.unlock();
-  // They wait to be let go, below.
-  graph_node* first = nullptr;
-  graph_node** link = &first;
+  graph_node* ready = nullptr;
+  graph_node** link = &ready;
   std::size_t count = 0;
   bool memory = true;
-  for (closure* c; count < most && (c = unvisited()) != nullptr && !needs_lock(*c); ++count) {
+  // Relaxed: a hint.
+  const auto is_asked = [&] { return !by_owner && owner_asks_.load(base::memory_order_relaxed); };
+  for (closure* c; count < most && (c = unvisited()) != nullptr && !needs_lock(*c) && !is_asked(); ++count) {
     try {
       graph_node& n = make_node(*c, priority, false);
+      last_ = c;
+      cursor_ = &c->next;
+      if (!n.let_go()) continue;  // then it is whoever's ends the last that it waits for
       *link = &n;
       link = &n.next;
     } catch (const std::bad_alloc&) {
       memory = false;
       break;
     }
-    last_ = c;
-    cursor_ = &c->next;
   }
-  mutex.lock();
+  *link = nullptr;
+  constexpr unsigned patience = 8;
+  waited_ = mutex.lock_first() > patience;
   busy_ = false;
   stuck_ = !memory;  // see begin_anew
-  unended_ += count;
-  while (first != nullptr) {
-    graph_node& n = *std::exchange(first, first->next);
-    if (n.let_go()) make_ready(n);
-  }
+  unended_ -= most - count;
+  while (ready != nullptr) make_ready(*std::exchange(ready, ready->next));
   return count;
 }
 
@@ -107,6 +118,7 @@ inline graph_node& graph::make_node(closure& c, int priority, bool running) {
   graph_node& n = replay_.on() ? replay_.add(order_, c, next_index_, priority, running)
                                : order_.add(c, next_index_, priority, running);
   ++next_index_;
+  n.earlier = std::exchange(newest_, &n);
   return n;
 }
 

@@ -34,8 +34,8 @@ class record {
   void add(closure& c) {
     const std::size_t objects = objects_.size() + c.what->objects;
     if (tasks_.size() >= most || objects >= most || more_.size() >= most) throw std::bad_alloc();
-    tasks_.push_back(
-        {c.what, static_cast<std::uint32_t>(objects_.size()), static_cast<std::uint32_t>(more_.size()), 0});
+    tasks_.push_back({c.what->kind(), static_cast<std::uint32_t>(objects_.size()),
+                      static_cast<std::uint32_t>(more_.size()), 0});
     objects_.insert(objects_.end(), c.objects(), c.objects() + c.what->objects);
     if (c.what->more == nullptr) return;
     collector v{{&collector::see_}, more_};

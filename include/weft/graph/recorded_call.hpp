@@ -45,8 +45,12 @@ WEFT_FUNCTION void recorded_call::compare_(closure& c) const {
 }
 #endif
 
-WEFT_COLD WEFT_FUNCTION void recorded_call::note(closure& c) noexcept {
-  if (broken) return;
+WEFT_COLD WEFT_FUNCTION bool recorded_call::note(closure& c) noexcept {
+  if (take != nullptr) {
+    take(*this, c);
+    return false;
+  }
+  if (broken) return true;
   try {
     if (recording) {
       of->add(c);
@@ -59,6 +63,7 @@ WEFT_COLD WEFT_FUNCTION void recorded_call::note(closure& c) noexcept {
     broken = true;
   }
   ++next;
+  return true;
 }
 
 WEFT_FUNCTION void recorded_call::end() {

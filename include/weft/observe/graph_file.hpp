@@ -76,15 +76,15 @@ class graph_file final : public sched::run_recorder {
 
   void begin_run() override {
     history_.clear();
-    history_.begin_body();
-    open_.assign(1, no_task);
-    pending_.clear();
+    open_.assign(1, {no_task, 0, 0});
+    accesses_.clear();
     tasks_.clear();
     edges_.clear();
     types_.clear();
     numbers_.clear();
     summary_.clear();
     objects_.clear();
+    object_count_ = 0;
     count_ = edge_count_ = 0;
   }
   void begin_task(const char* name) override {
@@ -95,19 +95,18 @@ class graph_file final : public sched::run_recorder {
       types_.push_back({std::string(text)});
     }
     ++types_[found->second].tasks;
-    const node made{static_cast<std::uint32_t>(count_++), found->second, open_.back().number};
+    const node made{static_cast<std::uint32_t>(count_++), found->second, open_.back().task.number};
     if (count_ <= options_.most_tasks) tasks_.push_back(made);
-    open_.push_back(made);
-    pending_.emplace_back();
+    open_.push_back({made, accesses_.size(), UINT32_MAX});
   }
   void add_access(const sched::access& a, sched::recorded_use use) override {
-    history_.meet(a.object);
-    if (use == sched::recorded_use::weak || history_.is_empty(a)) return;
-    if (use == sched::recorded_use::own) pending_.back().push_back(a);
-    const std::uint32_t object =
-        objects_.try_emplace(a.object, static_cast<std::uint32_t>(objects_.size())).first->second;
-    const node here = open_.back();
-    history_.each_before(a, [&](const auto& group) {
+    const known_access known = history_.meet(a);
+    if (use == sched::recorded_use::weak || known.is_empty()) return;
+    if (use == sched::recorded_use::own) accesses_.push_back(known);
+    const std::uint32_t object = objects_.try_emplace(a.object, object_count_).first->second;
+    if (object == object_count_) ++object_count_;
+    const node here = open_.back().task;
+    history_.each_before(known, [&](const auto& group) {
       for (const node& before : group.members) {
         ++edge_count_;
         ++summary_[{before.type, here.type, a.mode}];
@@ -115,13 +114,18 @@ class graph_file final : public sched::run_recorder {
       }
     });
   }
-  void begin_body() override { history_.begin_body(); }
+  void begin_body() override { open_.back().first_object = history_.size(); }
   void end_body() noexcept override {
-    history_.end_body();
-    const node ended = open_.back();
+    const body ended = open_.back();
     open_.pop_back();
-    for (const sched::access& a : pending_.back()) history_.join(a).push_back(ended);
-    pending_.pop_back();
+    history_.forget_from(ended.first_object);
+    for (std::size_t i = ended.first_access; i < accesses_.size(); ++i)
+      history_.join(accesses_[i]).push_back(ended.task);
+    accesses_.resize(ended.first_access);
+  }
+  void end_object(const void* object) noexcept override {
+    history_.end(object, open_.back().first_object);
+    objects_.erase(object);
   }
   void sync() noexcept override {}
   void end_run() noexcept override { history_.clear(); }
@@ -129,6 +133,11 @@ class graph_file final : public sched::run_recorder {
  private:
   struct node {
     std::uint32_t number, type, parent;
+  };
+  struct body {
+    node task;
+    std::size_t first_access;    ///< of its own among those of all that run
+    std::uint32_t first_object;  ///< as in basic_work_and_span
   };
   struct edge {
     std::uint32_t from, to;
@@ -270,14 +279,15 @@ class graph_file final : public sched::run_recorder {
   graph_options options_;
   int file_ = -1;
   object_history<std::vector<node>> history_;
-  std::vector<node> open_;                           ///< the tasks that run, the innermost last
-  std::vector<std::vector<sched::access>> pending_;  ///< their accesses
+  std::vector<body> open_;              ///< those that run, the innermost last
+  std::vector<known_access> accesses_;  ///< of their tasks
   std::vector<node> tasks_;
   std::vector<edge> edges_;
   std::vector<type> types_;
   std::map<std::string, std::uint32_t, std::less<>> numbers_;
   std::map<type_edge, std::size_t> summary_;
-  std::map<const void*, std::uint32_t> objects_;
+  std::map<const void*, std::uint32_t> objects_;  ///< the numbers of those that exist
+  std::uint32_t object_count_ = 0;
   std::size_t count_ = 0, edge_count_ = 0;
 };
 

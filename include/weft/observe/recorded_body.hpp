@@ -6,6 +6,8 @@
 #include <weft/task/run_recorder.hpp>
 #include <weft/task/strand.hpp>
 
+#include <type_traits>
+
 namespace weft::inline WEFT_ABI::observe {
 
 /// A task that runs inside fork in a recorded run. It is told its accesses between constructor and begin().
@@ -13,11 +15,19 @@ class recorded_body {
  public:
   /// *Throws*: weft::error if the run cannot be followed any further; what the recorder throws.
   recorded_body(sched::strand& s, const char* name) : recorder_(*s.recorder) {
-    if (context::stack_pointer() <= s.stack_limit)
-      throw error("weft: the tasks of a recorded run nest too deep; raise runtime_options::stack_size");
-    if (sched::inlining_disablers.load(base::memory_order_acquire) != 0)  // pairs with end_
-      throw error("weft: a run cannot be recorded while tasks may wait for one another (ordered locks)");
+    check_(s);
     recorder_.begin_task(name);
+  }
+  /// The same. A plain task has no access but to its result, if that is not null, and has begun then.
+  template <bool Plain>
+  recorded_body(sched::strand& s, const char* name, std::bool_constant<Plain>,
+                [[maybe_unused]] const void* result)
+      : recorder_(*s.recorder) {
+    check_(s);
+    if constexpr (Plain)
+      recorder_.begin_plain_body(name, result);
+    else
+      recorder_.begin_task(name);
   }
   recorded_body(const recorded_body&) = delete;
   recorded_body& operator=(const recorded_body&) = delete;
@@ -29,6 +39,17 @@ class recorded_body {
   void begin() { recorder_.begin_body(); }
 
  private:
+  static void check_(sched::strand& s) {
+    // Acquire pairs with end_.
+    if (context::stack_pointer() <= s.stack_limit ||
+        sched::inlining_disablers.load(base::memory_order_acquire) != 0) [[unlikely]]
+      refuse_(context::stack_pointer() <= s.stack_limit);
+  }
+  [[noreturn]] WEFT_COLD static void refuse_(bool deep) {
+    throw error(deep ? "weft: the tasks of a recorded run nest too deep; raise runtime_options::stack_size"
+                     : "weft: a run cannot be recorded while tasks may wait for one another (ordered locks)");
+  }
+
   sched::run_recorder& recorder_;
 };
 

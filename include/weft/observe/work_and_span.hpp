@@ -2,14 +2,16 @@
 // work_and_span: from one serial run, how long it would take with more workers, and what stands in the way.
 #pragma once
 
-#include <weft/base/error.hpp>
 #include <weft/observe/critical_path.hpp>
 #include <weft/observe/object_history.hpp>
-#include <weft/observe/tick_clock.hpp>
+#include <weft/observe/running_clock.hpp>
+#include <weft/task/closure.hpp>
 #include <weft/task/run_recorder.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <deque>
 #include <iomanip>
 #include <map>
 #include <ostream>
@@ -54,15 +56,19 @@ class basic_work_and_span final : public sched::run_recorder {
   /// Time of the longest chain of bodies of which each must wait for the one before, in seconds.
   double span() const noexcept { return seconds_(last_.span); }
   /// The same, if each task is stolen and each wait costs as much, in seconds.
-  double burdened_span() const noexcept { return seconds_(last_.burdened); }
+  double burdened_span() const noexcept { return seconds_(last_.span + last_.burden); }
   /// Both in ticks of the clock.
-  std::uint64_t work_ticks() const noexcept { return work_; }
+  std::uint64_t work_ticks() const noexcept { return work_ / parts_of_tick; }
   /// See above.
-  std::uint64_t span_ticks() const noexcept { return last_.span; }
+  std::uint64_t span_ticks() const noexcept { return last_.span / parts_of_tick; }
   /// How many workers the run can use on average.
   double parallelism() const noexcept { return ratio_(work(), span()); }
   /// How many tasks there were, the first one not counted.
-  std::uint64_t tasks() const noexcept { return tasks_; }
+  std::uint64_t tasks() const noexcept {
+    std::uint64_t all = 0;
+    for (const type& t : types_) all += t.tasks;
+    return all != 0 ? all - 1 : 0;
+  }
   /// How much faster than serially the run is to be expected with so many workers: a greedy schedule, in
   /// which each wait on the longest chain costs a steal; at least 1, since tiny tasks are not stolen.
   double speed_up(unsigned workers) const noexcept {
@@ -74,8 +80,9 @@ class basic_work_and_span final : public sched::run_recorder {
   std::vector<task_share> types() const {
     std::vector<task_share> all;
     for (const type& t : types_) all.push_back({t.name, t.tasks, seconds_(t.work), 0});
-    for (const path_piece* p = last_.way.end(); p != nullptr; p = p->before)
-      all[p->type].on_path += seconds_(p->length);
+    std::uint64_t end = last_.span;
+    for (const path_piece* p = last_.way.end(); p != nullptr; end = p->begin, p = p->before)
+      all[p->type].on_path += seconds_(end - p->begin);
     std::sort(all.begin(), all.end(), [](const task_share& a, const task_share& b) {
       return a.on_path != b.on_path ? a.on_path > b.on_path : a.name < b.name;
     });
@@ -85,7 +92,7 @@ class basic_work_and_span final : public sched::run_recorder {
   void print(std::ostream& out) const {
     const auto flags = out.flags();
     const auto precision = out.precision();
-    out << std::fixed << std::setprecision(3) << "tasks          " << tasks_ << "\nwork           "
+    out << std::fixed << std::setprecision(3) << "tasks          " << tasks() << "\nwork           "
         << work() * 1e3 << " ms\nspan           " << span() * 1e3 << " ms\nburdened span  "
         << burdened_span() * 1e3 << " ms\nparallelism    " << std::setprecision(2) << parallelism()
         << "\n\ncritical path          share        ms     tasks   ms of work\n";
@@ -112,126 +119,196 @@ class basic_work_and_span final : public sched::run_recorder {
       moment later;
       while (later.time - clock_.time < std::chrono::microseconds(200)) later = moment();
       nanoseconds_ = nanoseconds_per_tick(clock_, later);
-      burden_ = static_cast<std::uint64_t>(static_cast<double>(options_.steal.count()) / nanoseconds_);
+      burden_ = static_cast<std::uint64_t>(parts_of_tick * static_cast<double>(options_.steal.count()) /
+                                           nanoseconds_);
     }
     history_.clear();
-    bodies_.clear();
-    open_ = 0;
+    accesses_.clear();
+    results_.assign(64, {});
+    result_end_ = results_.data();
+    last_result_ = &results_.back();
+    bodies_.assign(64, {});
     types_.clear();
-    numbers_.clear();
-    tasks_ = work_ = 0;
+    by_name_.clear();
+    unnamed_ = latest_ = nullptr;
+    work_ = 0;
     last_ = {};
-    push_(number_("run"), {});
-    history_.begin_body();
+    here_ = bodies_.data();
+    last_body_ = &bodies_.back();
+    here_->of = &type_("run");
+    ++here_->of->tasks;
     time_.start(nanoseconds_);
+    time_.go_on(here_->of->begun);
   }
   void begin_task(const char* name) override {
-    account_();
-    instant start = running_().now;
-    start.burdened += burden_;
-    push_(number_(name), std::move(start));
-    ++tasks_;
+    keep_results_();
+    begin_(name);
+    here_->first_object = UINT32_MAX;
   }
   void add_access(const sched::access& a, sched::recorded_use use) override {
-    history_.meet(a.object);
-    if (use == sched::recorded_use::weak || history_.is_empty(a)) return;
-    body& here = running_();
-    if (use == sched::recorded_use::own) here.accesses.push_back(a);
-    history_.each_before(a, [&](const auto& group) {
-      instant ready = group.members;
-      ready.burdened += burden_;
-      here.now.wait_for(ready);
-    });
+    const known_access known = history_.meet(a);
+    if (use == sched::recorded_use::weak || known.is_empty()) return;
+    if (use == sched::recorded_use::own) accesses_.push_back(known), ++here_->accesses;
+    history_.each_before(known, [this](const auto& group) { here_->now.wait_for(group.members, burden_); });
   }
   void begin_body() override {
-    // What is met here for the first time belongs to the body around; what follows, to this one.
-    history_.begin_body();
-    time_.go_on();
+    // What was met until here belongs to the body around; what follows, to this one.
+    here_->first_object = history_.size();
+    time_.go_on(here_->of->begun);
+  }
+  void begin_plain_body(const char* name, const void* result) override {
+    begin_(name);
+    here_->result = result;
+    here_->first_object = history_.size();
+    time_.go_on(here_->of->begun);
   }
   void end_body() noexcept override {
-    account_();
-    body& ended = bodies_[--open_];
-    history_.end_body();
-    ended.now.wait_for(ended.children);
-    // One that commutes excludes the others: the next one waits for it, as for an update.
-    for (sched::access& a : ended.accesses) {
-      if (a.mode == sched::access_mode::commute) a.mode = sched::access_mode::update;
-      history_.join(a).wait_for(ended.now);
+    end_piece_();
+    body& ended = *here_--;
+    if (ended.results != 0) [[unlikely]]
+      forget_results_(ended);
+    history_.forget_from(ended.first_object);
+    if (ended.children.span != 0) ended.now.wait_for(std::move(ended.children));
+    if (ended.accesses != 0) end_accesses_(ended);
+    here_->children.wait_for(ended.now);
+    if (ended.result != nullptr)
+      add_result_(ended);
+    else
+      ended.now.clear();
+    time_.go_on(here_->of->after_child);
+  }
+  void end_object(const void* object) noexcept override {
+    if (here_->results != 0 && result_end_[-1].place == object) [[likely]] {
+      --here_->results;
+      (--result_end_)->when.way.clear();
+    } else {
+      end_known_object_(object);
     }
-    running_().children.wait_for(ended.now);
-    ended.forget();
-    time_.go_on();
   }
   void sync() noexcept override {
-    account_();
-    body& here = running_();
-    if (here.children.span > 0) {
-      instant children = here.children;
-      children.burdened += burden_;
-      here.now.wait_for(children);
-    }
-    time_.go_on();
+    end_piece_();
+    if (here_->children.span != 0) here_->now.wait_for(std::move(here_->children), burden_);
+    time_.go_on(here_->of->after_sync);
   }
   void end_run() noexcept override {
-    account_();
+    end_piece_();
     const moment end;
     nanoseconds_ = nanoseconds_per_tick(clock_, end);
     body& first = bodies_.front();
     first.now.wait_for(first.children);
     last_ = std::move(first.now);
+    for (const type& t : types_) work_ += t.work;
     bodies_.clear();
-    open_ = 0;
     history_.clear();
+    results_.clear();
   }
 
  private:
   struct type {
+    type(std::string n, std::uint32_t i) : name(std::move(n)), number(i) {}
+
     std::string name;
+    std::uint32_t number;
     std::uint64_t tasks = 0, work = 0;
+    pace begun, after_child, after_sync;  ///< of the pieces of its bodies, by what comes before them
   };
   struct body {
-    std::uint32_t type = 0;
-    instant now;       ///< where it has come to
-    instant children;  ///< when the last of them ends
-    std::vector<sched::access> accesses;
-
-    void forget() noexcept {
-      now = {};
-      children = {};
-      accesses.clear();
-    }
+    type* of = nullptr;
+    instant now;                     ///< where it has come to
+    instant children;                ///< when the last of them ends
+    const void* result = nullptr;    ///< its only access; null: it has others, or none
+    std::uint32_t accesses = 0;      ///< how many it has, the last of those of all that run
+    std::uint32_t results = 0;       ///< of its children, likewise
+    std::uint32_t first_object = 0;  ///< what it has met first lies behind so many; UINT32_MAX: nothing yet
+  };
+  /// The result of a child of which the history does not know yet.
+  struct made_result {
+    const void* place;
+    instant when;
   };
 
-  body& running_() noexcept { return bodies_[open_ - 1]; }
-  void push_(std::uint32_t number, instant now) {
-    if (open_ == bodies_.size()) bodies_.emplace_back();
-    body& b = bodies_[open_++];
-    b.type = number;
-    b.now = std::move(now);
-  }
-
-  /// The running body has worked since the clock was read last.
-  void account_() {
+  /// The running body has worked since the last piece ended.
+  void end_piece_() {
     const std::uint64_t length = time_.pass();
-    body& here = running_();
-    here.now.span += length;
-    here.now.burdened += length;
-    here.now.way.add(paths_, length, here.type);
-    types_[here.type].work += length;
-    work_ += length;
+    here_->now.add(paths_, length, here_->of->number);
+    here_->of->work += length;
   }
-  std::uint32_t number_(const char* name) {
-    const std::string_view text = name != nullptr ? name : "task";
-    if (latest_ >= types_.size() || types_[latest_].name != text) {
-      const auto [found, fresh] =
-          numbers_.try_emplace(std::string(text), static_cast<std::uint32_t>(types_.size()));
-      if (fresh) types_.push_back({.name = found->first});
-      latest_ = found->second;
+  WEFT_ALWAYS_INLINE void begin_(const char* name) {
+    end_piece_();
+    type* t = unnamed_;
+    if (name != sched::default_options.name || t == nullptr) [[unlikely]]
+      t = &type_(name);
+    ++t->tasks;
+    if (here_ == last_body_) [[unlikely]]
+      make_bodies_();
+    const body& outer = *here_++;
+    here_->of = t;
+    here_->now.span = outer.now.span;
+    here_->now.burden = outer.now.burden + burden_;
+    here_->now.way.begin_with(outer.now.way);
+  }
+  WEFT_NOINLINE void end_accesses_(body& ended) {
+    const std::size_t first = accesses_.size() - std::exchange(ended.accesses, 0);
+    for (std::size_t i = first; i < accesses_.size(); ++i) {
+      // One that commutes excludes the others: the next one waits for it, as for an update.
+      known_access& a = accesses_[i];
+      if (a.mode == sched::access_mode::commute) a.mode = sched::access_mode::update;
+      history_.join(a).wait_for(ended.now);
     }
-    ++types_[latest_].tasks;
-    return latest_;
+    accesses_.resize(first);
   }
-  double seconds_(std::uint64_t t) const noexcept { return static_cast<double>(t) * nanoseconds_ * 1e-9; }
+  /// The running body has a new object: the result of its child that has ended.
+  WEFT_ALWAYS_INLINE void add_result_(body& ended) {
+    if (result_end_ == last_result_) [[unlikely]]
+      make_results_();
+    made_result& r = *result_end_++;
+    ++here_->results;
+    r.place = std::exchange(ended.result, nullptr);
+    r.when.span = ended.now.span;
+    r.when.burden = ended.now.burden;
+    r.when.way = std::move(ended.now.way);
+  }
+  WEFT_NOINLINE void forget_results_(body& b) noexcept {
+    for (; b.results != 0; --b.results) (--result_end_)->when.way.clear();
+  }
+  /// The results of the running body become objects as others: somebody may have an access to them now.
+  void keep_results_() {
+    for (const made_result* r = result_end_ - here_->results; r != result_end_; ++r)
+      history_.join(history_.meet({.object = r->place, .mode = sched::access_mode::write})) = r->when;
+    forget_results_(*here_);
+  }
+  WEFT_NOINLINE void end_known_object_(const void* object) noexcept {
+    keep_results_();
+    history_.end(object, here_->first_object);
+  }
+  WEFT_NOINLINE void make_bodies_() {
+    const auto depth = here_ - bodies_.data();
+    bodies_.resize(2 * bodies_.size());
+    here_ = bodies_.data() + depth;
+    last_body_ = &bodies_.back();
+  }
+  WEFT_NOINLINE void make_results_() {
+    const auto count = result_end_ - results_.data();
+    results_.resize(2 * results_.size());
+    result_end_ = results_.data() + count;
+    last_result_ = &results_.back();
+  }
+  WEFT_NOINLINE type& type_(const char* name) {
+    if (name == nullptr) name = sched::default_options.name;
+    if (latest_ == nullptr || std::strcmp(latest_->name.c_str(), name) != 0) {
+      auto known = by_name_.find(name);
+      if (known == by_name_.end()) {
+        const auto number = static_cast<std::uint32_t>(types_.size());
+        known = by_name_.emplace(name, &types_.emplace_back(name, number)).first;
+      }
+      latest_ = known->second;
+    }
+    if (name == sched::default_options.name) unnamed_ = latest_;
+    return *latest_;
+  }
+  double seconds_(std::uint64_t t) const noexcept {
+    return static_cast<double>(t) * nanoseconds_ * (1e-9 / parts_of_tick);
+  }
   static double ratio_(double a, double b) noexcept { return b > 0 ? a / b : 0; }
 
   work_and_span_options options_;
@@ -239,14 +316,20 @@ class basic_work_and_span final : public sched::run_recorder {
   double nanoseconds_ = 0;
   std::uint64_t burden_ = 0;
   Clock time_;  ///< of the running body
-  std::uint64_t tasks_ = 0, work_ = 0;
+  std::uint64_t work_ = 0;
   path_memory paths_;  // before all that has paths
   object_history<instant> history_;
-  std::vector<body> bodies_;  ///< those that run, the innermost last, and memory for deeper ones
-  std::size_t open_ = 0;      ///< how many run
-  std::vector<type> types_;
-  std::map<std::string, std::uint32_t, std::less<>> numbers_;
-  std::uint32_t latest_ = 0;  ///< the type that was asked for last
+  std::vector<known_access> accesses_;  ///< of all bodies that run, the innermost last
+  std::vector<made_result> results_;    ///< likewise, and memory for more
+  made_result* result_end_ = nullptr;   ///< behind those that there are
+  made_result* last_result_ = nullptr;  ///< the last for which there is memory
+  std::vector<body> bodies_;            ///< those that run, the innermost last, and memory for deeper ones
+  body* here_ = nullptr;                ///< the innermost that runs
+  body* last_body_ = nullptr;           ///< the last for which there is memory
+  std::deque<type> types_;
+  std::map<std::string, type*, std::less<>> by_name_;
+  type* unnamed_ = nullptr;  ///< that of tasks without a name, if there were any
+  type* latest_ = nullptr;   ///< the named type that was asked for last
   instant last_;
 };
 

@@ -242,8 +242,9 @@ report sweep(runtime& rt, grid_file<T, Fields>& grid, std::size_t sweeps, const 
     until_done(together, [&](std::size_t now, changes c) { pass.run(now, done.policy, c, options.stop); });
   } else if (done.policy == policy::overlay) {
     overlaid pass(memory, grid, chosen.turns, kernel);
-    until_done(chosen.turns.sweeps,
-               [&](std::size_t now, changes c) { pass.run(rt, now, options.stop, c, options.times); });
+    until_done(chosen.turns.sweeps, [&](std::size_t now, changes c) {
+      pass.run(rt, done.sweeps, now, options.stop, c, options.times);
+    });
   } else if (done.policy == policy::in_core) {
     mapped pass(memory, grid, kernel);
     until_done(1, [&](std::size_t, changes c) { pass.run(options.stop, c); });

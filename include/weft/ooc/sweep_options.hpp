@@ -62,7 +62,8 @@ struct sweep_options {
   /// Stop after the first sweep that changes no value by more than this; nothing: all sweeps are done. The
   /// policy overlay then does one sweep in a pass.
   std::optional<double> residual = {};
-  /// Where the turns of the policy overlay are written, of the last pass, as overlay::write_times does.
+  /// Where the turns of the policy overlay are written, as overlay::write_times does; iterations count all
+  /// sweeps.
   std::ostream* times = nullptr;
   /// Where a line about the state is written from time to time (not for in_core), by another thread; null:
   /// nowhere.

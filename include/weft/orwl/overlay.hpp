@@ -140,14 +140,16 @@ class basic_overlay {
   }
   /// Writes the record of the last run to a std::ostream as comma-separated values, one line per turn: task,
   /// name, iteration, and nanoseconds of waiting (since the task's turn before), computing, and both.
+  /// `first`: the number of the run's first iteration; unless 0, the lines continue a table that has its
+  /// head.
   template <class Stream>
-  void write_times(Stream& to) const {
-    to << "task,name,iteration,waiting_ns,computing_ns,total_ns\n";
+  void write_times(Stream& to, std::uint64_t first = 0) const {
+    if (first == 0) to << "task,name,iteration,waiting_ns,computing_ns,total_ns\n";
     for (std::size_t t = 0; t < times_.size(); ++t) {
       std::int64_t before = 0;
       for (std::size_t k = 0; k < times_[t].size(); ++k) {
         const turn_times& now = times_[t][k];
-        to << t << ',' << tasks_[t].options.name << ',' << k << ',' << now.begin - before << ','
+        to << t << ',' << tasks_[t].options.name << ',' << first + k << ',' << now.begin - before << ','
            << now.end - now.begin << ',' << now.end - before << '\n';
         before = now.end;
       }

@@ -2,16 +2,18 @@
 // A hash table spread over processes, read and written one-sidedly.
 #pragma once
 
+#include <weft/rma/detail/key_batch.hpp>
 #include <weft/rma/detail/placement.hpp>
 #include <weft/rma/detail/table_file.hpp>
 #include <weft/rma/table_options.hpp>
 #include <weft/rma/window.hpp>
 
+#include <array>
 #include <concepts>
 #include <exception>
 #include <memory>
 #include <optional>
-#include <unordered_set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -93,9 +95,11 @@ class hash_table {
   /// Sets the value of a key later: when there are so many such inserts for one process as the options say,
   /// or at flush(). Those of one process are made together, in their order, which takes less time for each.
   void insert_buffered(const Key& key, const Value& value) {
-    auto& batch = waiting_[static_cast<std::size_t>(home_(key).of)];
-    batch.push_back({key, value});
-    if (batch.size() >= options_.buffered) send_(home_(key).of);
+    const std::uint64_t h = hash_of_(key);
+    const process to = home_of_(h).of;
+    auto& batch = waiting_[static_cast<std::size_t>(to)];
+    batch.push_back({key, value, h});
+    if (batch.size() >= options_.buffered) send_(to);
   }
   /// Makes what insert_buffered() has collected. If it throws, what it has not made stays collected, in its
   /// order, and nothing else.
@@ -104,15 +108,34 @@ class hash_table {
   }
   /// The value of a key; nothing if it has none.
   std::optional<Value> find(const Key& key) const {
-    const home where = home_(key);
-    const guard hold(*table_, where.of, where.first, false);
     image held;
-    if (places_of_(where, key).locate(held) == none) {
-      ++statistics_.missed;
-      return std::nullopt;
-    }
-    ++statistics_.found;
+    if (!locate_(home_(key), key, held)) return std::nullopt;
     return held.value();
+  }
+  /// The values of many keys: `values[i]` becomes that of `keys[i]`, or nothing. Each search is atomic as one
+  /// by itself, and all of them are not: changes of other processes may come between any two, in any order.
+  /// The memory of several keys is fetched at once. *Returns*: how many keys have a value. *Throws*:
+  /// weft::error if there are not as many values as keys.
+  std::size_t find(std::span<const Key> keys, std::span<std::optional<Value>> values) const {
+    if (keys.size() != values.size()) throw error("weft: a search of keys needs a place for each value");
+    std::array<home, ahead> next;
+    const auto look_ahead = [&](std::size_t i) {
+      if (i >= keys.size()) return;
+      next[i % ahead] = home_(keys[i]);
+      table_->prefetch(next[i % ahead].of, next[i % ahead].first);
+    };
+    if (!table_->has_address(0)) return find_remote_(keys, values);
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < ahead; ++i) look_ahead(i);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      image held;
+      if (locate_(next[i % ahead], keys[i], held))
+        held.copy_value(values[i]), ++found;
+      else
+        values[i].reset();
+      look_ahead(i + ahead);
+    }
+    return found;
   }
   /// Removes a key. *Returns*: whether it was there.
   bool erase(const Key& key) {
@@ -227,18 +250,22 @@ class hash_table {
     ~in_use() { flag_ = false; }
     bool& flag_;
   };
-  struct entry {
-    Key key;
-    Value value;
-  };
+  using entry = detail::collected<Key, Value>;
+  /// Keys whose buckets are fetched before they are used: some two kilobytes.
+  static constexpr std::size_t ahead = sizeof(image) >= 512   ? 4
+                                       : sizeof(image) <= 128 ? 16
+                                                              : 2048 / sizeof(image);
 
   const Group& group_() const noexcept { return table_->memory().group(); }
   void check_use_() const {
     if (in_update_) throw error("weft: the function that update() calls uses the hash table");
   }
-  home home_(const Key& key) const {
+  std::uint64_t hash_of_(const Key& key) const {
     check_use_();
-    const std::uint64_t h = hash_(key);
+    return hash_(key);
+  }
+  home home_(const Key& key) const { return home_of_(hash_of_(key)); }
+  home home_of_(std::uint64_t h) const {
     const auto n = static_cast<std::uint64_t>(group_().size());
     const std::size_t first = h / n % table_->each();
     const auto [begin, count] = table_->range_of(first);
@@ -247,14 +274,26 @@ class hash_table {
   places places_of_(const home& where, const Key& key) const {
     return places(*table_, where, options_, key, statistics_);
   }
-  /// The new image of a bucket that is claimed; counts what that is. *Returns*: whether the key is new.
-  bool replace_(image& now, const choice& to, const Key& key, const Value& value) {
-    const bool fresh = !to.same || !places::lives(to.state);
-    if (!to.same && places::lives(to.state)) ++statistics_.evicted;
-    now.set(key, value);
-    now.of[0] = (to.state | detail::bucket_state::live) + detail::bucket_state::one;
-    ++(fresh ? statistics_.inserted : statistics_.replaced);
-    return fresh;
+  /// Searches the bucket of a key. *Returns*: whether the key has a value.
+  bool locate_(const home& where, const Key& key, image& held) const {
+    const guard hold(*table_, where.of, where.first, false);
+    const bool found = places_of_(where, key).locate(held) != none;
+    ++(found ? statistics_.found : statistics_.missed);
+    return found;
+  }
+  /// Searches keys whose buckets have no address here, some of them at once.
+  std::size_t find_remote_(std::span<const Key> keys, std::span<std::optional<Value>> values) const {
+    constexpr std::size_t most = 64;
+    const std::uint64_t before = statistics_.found;
+    std::vector<home> homes;
+    for (std::size_t begin = 0; begin < keys.size(); begin += most) {
+      const std::size_t count = std::min(most, keys.size() - begin);
+      homes.clear();
+      for (const Key& k : keys.subspan(begin, count)) homes.push_back(home_(k));
+      detail::find_together(*table_, options_, statistics_, keys.subspan(begin, count), homes,
+                            values.subspan(begin, count));
+    }
+    return static_cast<std::size_t>(statistics_.found - before);
   }
   bool insert_(const home& where, const Key& key, const Value& value) {
     for (image now;;) {
@@ -263,7 +302,7 @@ class hash_table {
         throw error("weft: the hash table is full: process " + std::to_string(where.of) +
                     " has no free bucket");
       if (!table_->claim(where.of, to.bucket, to.state)) continue;  // somebody else has changed it
-      const bool fresh = replace_(now, to, key, value);
+      const bool fresh = places_of_(where, key).fill(now, to, value);
       table_->publish(where.of, to.bucket, now);
       if (to.other_copies) places_of_(where, key).keep_one();
       return fresh;
@@ -297,17 +336,25 @@ class hash_table {
     std::vector<bool> made(batch.size());
     try {
       if (table_->has_locks()) sort_(batch);
+      std::vector<home> homes;
+      homes.reserve(batch.size());
+      for (const entry& e : batch) homes.push_back(home_of_(e.hash));
+      const bool near = table_->has_address(p);
       for (std::size_t begin = 0, end = 0; begin < batch.size(); begin = end) {
-        const home first = home_(batch[begin].key);
-        for (end = begin + 1; end < batch.size() && home_(batch[end].key).begin == first.begin;) ++end;
-        const guard hold(*table_, p, first.first, true);
-        if (table_->has_address(p))
-          for (std::size_t i = begin; i < end; ++i) table_->prefetch(p, home_(batch[i].key).first);
+        for (end = begin + 1; end < batch.size() && homes[end].begin == homes[begin].begin;) ++end;
+        const guard hold(*table_, p, homes[begin].first, true);
+        const auto look_ahead = [&](std::size_t i) {
+          if (i < end) table_->prefetch(p, homes[i].first);
+        };
+        if (near)
+          for (std::size_t i = begin; i < begin + ahead; ++i) look_ahead(i);
         else
-          insert_together_(p, batch, begin, end, made);
+          detail::insert_together(*table_, options_, statistics_, std::span<const entry>(batch), homes, begin,
+                                  end, made);
         for (std::size_t i = begin; i < end; ++i) {
+          if (near) look_ahead(i + ahead);
           if (made[i]) continue;
-          insert_(home_(batch[i].key), batch[i].key, batch[i].value);
+          insert_(homes[i], batch[i].key, batch[i].value);
           made[i] = true;
         }
       }
@@ -321,53 +368,12 @@ class hash_table {
   /// Sorts inserts by their ranges; those of one range keep their order.
   void sort_(std::vector<entry>& batch) const {
     std::vector<std::pair<std::size_t, std::size_t>> order;  // where a range begins, place in the batch
-    for (const entry& e : batch) order.emplace_back(home_(e.key).begin, order.size());
+    for (const entry& e : batch) order.emplace_back(home_of_(e.hash).begin, order.size());
     std::sort(order.begin(), order.end());
     std::vector<entry> sorted;
     sorted.reserve(batch.size());
     for (const auto& [range, i] : order) sorted.push_back(batch[i]);
     batch.swap(sorted);
-  }
-  /// Makes those inserts of a part of a batch that go to the first bucket of their keys, with all transfers
-  /// of one kind at once.
-  void insert_together_(process p, const std::vector<entry>& batch, std::size_t begin, std::size_t end,
-                        std::vector<bool>& made) {
-    struct transfer {
-      std::size_t number, bucket;
-    };
-    std::vector<transfer> all, claimed;
-    for (std::size_t i = begin; i < end; ++i) all.push_back({i, home_(batch[i].key).first});
-    std::vector<image> images(all.size());
-    std::unordered_set<std::size_t> used;
-    for (const transfer& t : all) table_->start_read(p, t.bucket, images[t.number - begin]);
-    table_->finish(p);
-    claimed.reserve(all.size());
-    std::exception_ptr failed;
-    try {
-      for (const transfer& t : all) {
-        image& now = images[t.number - begin];
-        const entry& e = batch[t.number];
-        ++statistics_.probed;
-        if (!used.insert(t.bucket).second || !table_->is_consistent(now)) continue;
-        const choice to{t.bucket, now.state(), now.state() != 0 && now.is(e.key)};
-        if (to.state != 0 && !(to.same && (places::lives(to.state) || places::reserves(*table_, options_))))
-          continue;
-        if (!table_->claim(p, t.bucket, to.state)) continue;
-        claimed.push_back(t);
-        replace_(now, to, e.key, e.value);
-        table_->start_publish(p, t.bucket, now);
-      }
-      table_->finish(p);
-      for (const transfer& t : claimed) table_->start_state(p, t.bucket, images[t.number - begin]);
-      table_->finish(p);
-    } catch (...) {
-      failed = std::current_exception();
-    }
-    for (const transfer& t : claimed) {
-      if (failed) table_->publish(p, t.bucket, images[t.number - begin]);  // nobody else waits for ever
-      made[t.number] = true;
-    }
-    if (failed) std::rethrow_exception(failed);
   }
 
   table_options options_;

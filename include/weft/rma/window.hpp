@@ -55,11 +55,8 @@ class window {
 
   /// *Throws*: std::out_of_range if there are no such processes and elements.
   void check(process target, std::size_t index = 0, std::size_t count = 0) const {
-    if (target < 0 || target >= group().size() || index > size_ || count > size_ - index)
-      throw std::out_of_range("weft: elements " + std::to_string(index) + " to " +
-                              std::to_string(index + count) + " of process " + std::to_string(target) +
-                              ", in a window of " + std::to_string(size_) + " elements in each of " +
-                              std::to_string(group().size()) + " processes");
+    if (target < 0 || target >= group().size() || index > size_ || count > size_ - index) [[unlikely]]
+      refuse_(target, index, count);
   }
   /// *Throws*: weft::error if T has no such operation.
   static void check(combine how)
@@ -251,6 +248,14 @@ class window {
     return value;
   }
 
+  /// Apart, so that what checks is a few instructions.
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_(process target, std::size_t index,
+                                                      std::size_t count) const {
+    throw std::out_of_range("weft: elements " + std::to_string(index) + " to " +
+                            std::to_string(index + count) + " of process " + std::to_string(target) +
+                            ", in a window of " + std::to_string(size_) + " elements in each of " +
+                            std::to_string(group().size()) + " processes");
+  }
   T* at_(process target) const noexcept { return reinterpret_cast<T*>(memory_.address(target)); }
   std::size_t place_(std::size_t index) const noexcept { return memory_.offset() + index * sizeof(T); }
   T fetch_(process target, std::size_t index, T value, combine how) {

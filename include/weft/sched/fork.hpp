@@ -85,6 +85,11 @@ enum class fork_action : std::uint8_t {
 /// The rare cases of classify_fork.
 fork_action classify_rare_fork(strand& s) noexcept;
 
+/// Whether nothing has to be done at a fork but to tell the recorder. `bits`: attention.
+WEFT_ALWAYS_INLINE bool only_records(const strand& s, std::uint8_t bits) noexcept {
+  return bits == observed && s.recorder != nullptr && !failing(s);
+}
+
 /// Decides where the fast path does not. Contract violation outside tasks.
 WEFT_ALWAYS_INLINE fork_action classify_fork(strand& s) noexcept {
   // `outside` has an attention bit set for ever.
@@ -104,10 +109,13 @@ WEFT_ALWAYS_INLINE fork_action classify_fork(strand& s) noexcept {
 }
 
 /// Whether a fork that is not run at once only has to make a closure of `size` bytes in the current block.
+/// *Requires*: nobody wants attention.
 WEFT_ALWAYS_INLINE bool defers_simply(const strand& s, std::size_t size) noexcept {
-  if (base::owner_load(s.attention) != 0 || s.live >= s.cap || !s.closures.fits(size + sizeof(frame)))
+  if (s.live >= s.cap || !s.closures.fits(size + sizeof(frame))) return false;
+  // What is forked for a record goes by defer, which notes it; without thieves, only checked builds do so.
+  if (s.wanted_surplus != 0 &&
+      (!s.is_left_alone() || s.surplus > left_alone_surplus || s.recorded != nullptr))
     return false;
-  if (s.wanted_surplus != 0 && (!s.is_left_alone() || s.surplus > left_alone_surplus)) return false;
   if (WEFT_CHECKED && s.recorded != nullptr) return false;
   return s.pending() ? !s.top->failing : context::stack_pointer() <= s.inline_limit;
 }

@@ -35,6 +35,10 @@ class outside_thief {
 
   /// Takes one ready closure, the oldest it finds. *Returns*: the strand that stands for it, or null.
   strand* steal() noexcept;
+  /// Takes another ready closure from the large frame from which one was taken, if more of them are ready
+  /// there than `taken`. *Requires*: that one has not ended. *Returns*: as steal; null if the frame is not
+  /// large, or somebody else is at it.
+  strand* steal_beside(const strand& s, std::size_t taken) noexcept;
   /// The closure that was taken.
   static closure& task_of(const strand& s) noexcept;
   /// Lets a worker execute it after all.
@@ -50,6 +54,8 @@ class outside_thief {
   /// thread.
   void stop(run_state& run) noexcept;
 
+  /// How often it has entered a strand.
+  std::uint64_t visits() const noexcept;
   /// How many workers the engine has.
   unsigned workers() const noexcept;
   /// Whether a worker of the engine has nothing to do, as a hint.

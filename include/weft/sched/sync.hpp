@@ -22,6 +22,12 @@ void drain_children(strand& s);
 /// *Throws*: the first exception in reference order; cancelled.
 void sync(strand& s);
 
+/// The handle of an object of the running body ends: tells the recorder of the run. *Requires*: the run is
+/// recorded.
+void end_recorded_object(strand& s, const void* object) noexcept;
+/// The same, and releases its memory, which ends at `end`. *Requires*: moreover, the body has no children.
+void release_recorded(strand& s, std::byte* object, std::byte* end) noexcept;
+
 /// Sets a signal; whoever waits for it goes on.
 /// *Thread safety*: any thread.
 void raise_signal(signal& g) noexcept;

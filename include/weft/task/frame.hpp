@@ -51,7 +51,8 @@ struct frame {
   std::byte* closures_end = nullptr;
   bool failing = false;  ///< the last closure has failed: whatever is forked later is dropped
   base::atomic<std::uint8_t> flags{0};
-  std::uint16_t attempts = 0;    ///< of thieves to find something to promote it for, in vain
+  std::uint8_t attempts = 0;  ///< of thieves to find something to promote it for, in vain
+  std::uint8_t passed = 0;    ///< how many closures they know to stand before `scan`, and that; at most 255
   std::uint32_t live_below = 0;  ///< closures of the strand that were alive when it was opened
   struct nothing {};
   union {

@@ -39,14 +39,22 @@ inline constexpr std::chrono::microseconds first_cooldown(WEFT_COOLDOWN_US);
 inline constexpr std::chrono::microseconds longest_cooldown = 32 * first_cooldown;
 /// After a search that found no parallelism in a frame, thieves leave it alone for this many times as long as
 /// they searched: the owner, who stood still meanwhile, loses 6 %. Measured: a chain took 60 to 1,000 ns per
-/// task without.
-inline constexpr unsigned fruitless_search = 16;
+/// task without. The first search of a strand often comes while its body still forks, and says less.
+/// Simulated: 16 workers had nothing to do for the first 300 microseconds of a wavefront.
+inline constexpr unsigned fruitless_search = 16, first_fruitless_search = 2;
+/// Thieves who have found nothing but graphs in a strand do not enter it for the first, doubled each time up
+/// to the second: what graphs have to do is seen from outside. A visit may take a process-wide fence, which
+/// stops every worker for about a microsecond.
+inline constexpr std::chrono::microseconds first_visit_pause(25), longest_visit_pause(200);
 
 /// Workers take twice as many tasks of a graph at once while a batch takes less than the first, half as many
 /// while it takes more than the second. Short enough to be given back soon, long enough for the lock of the
 /// graph. Measured: 10 and 20 microseconds in place of 5 changed nothing.
 inline constexpr std::chrono::nanoseconds short_batch(5'000), long_batch(20'000);
 inline constexpr std::uint32_t largest_batch = 64;
+/// Of tasks whose bodies take longer, a worker keeps one only while fewer are ready than there are workers:
+/// who looks at the others' needs once in a body looks too rarely. Simulated: Cholesky, 16 workers.
+inline constexpr std::chrono::microseconds long_body(5);
 /// A batch that took longer than this, and three times as long as tiny tasks would, contains longer tasks
 /// than its first one.
 inline constexpr std::chrono::nanoseconds mixed_batch(10'000);
@@ -71,7 +79,9 @@ inline constexpr unsigned pause_doublings = 5;
 /// After so many thefts in a row that took less than this from one crowded frame, or one right after a
 /// cooldown of it, thieves leave the frame alone for another one. In a frame of few closures, later ones may
 /// be far longer, as where a body calls itself. Measured: a theft of one empty task takes 300 to 500 ns, of
-/// one of 250 ns 700 to 900.
+/// one of 250 ns 700 to 900. Where cache lines travel slowly, twice the time to take a task out counts, if
+/// that is more. Simulated, with lines of 415 ns: a theft of a task of 10 ns takes 4 microseconds, and holds
+/// its owner up for 18.
 inline constexpr std::chrono::nanoseconds tiny_theft = 4 * tiny_task;
 inline constexpr unsigned most_tiny_thefts = 4;
 inline constexpr unsigned crowded_frame = (large_frame + 1) / 2;

@@ -29,8 +29,18 @@ class run_recorder {
   virtual void add_access(const access& a, recorded_use use) = 0;
   /// That was all; its body begins.
   virtual void begin_body() = 0;
+  /// All that, for a task whose only access is to its result, if it has one, else null. Nobody has had an
+  /// access to that before.
+  virtual void begin_plain_body(const char* name, const void* result) {
+    begin_task(name);
+    if (result != nullptr) add_access({.object = result, .mode = access_mode::write}, recorded_use::own);
+    begin_body();
+  }
   /// The body has ended, with all below it.
   virtual void end_body() noexcept = 0;
+  /// The handle of an object of the running body has ended: another object may have its address soon. All
+  /// tasks with a right to it have ended.
+  virtual void end_object(const void* object) noexcept = 0;
   /// The running body waits for its children.
   virtual void sync() noexcept = 0;
   /// The first body of the run has ended, with all below it.

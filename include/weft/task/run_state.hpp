@@ -20,14 +20,15 @@ class worker_share;
 ///  caller after that.
 ///  3. `finished` is waited for by the caller and set by the worker that ends the root.
 ///  4. `share` is set by the caller before its first strand is submitted.
+///  5. `waits_end` is set by engine::end_waits, once, and read by bodies that begin to wait.
 struct run_state {
   worker_share* share = nullptr;  ///< null: it may have all workers
   base::atomic<bool> stopped{false};
-  bool observed = false;  ///< its tasks are traced or recorded; constant once it has begun
+  base::atomic<bool> waits_end{false};  ///< its bodies wait for one another no more
+  bool observed = false;                ///< its tasks are traced or recorded; constant once it has begun
   std::stop_source source;
   std::optional<std::exception_ptr> error;
   signal finished;
-  abandonable_list waits;
 };
 
 }  // namespace weft::inline WEFT_ABI::sched

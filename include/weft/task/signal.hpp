@@ -3,9 +3,6 @@
 #pragma once
 
 #include <weft/base/event_count.hpp>
-#include <weft/base/lock.hpp>
-
-#include <mutex>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -55,39 +52,6 @@ struct signal {
 /// A signal for which a body of a run waits, and no longer if the run is stopped.
 struct abandonable : signal {
   void (*give_up)(abandonable&) noexcept = nullptr;  ///< stops the wait; may be called twice
-  abandonable* next = nullptr;                       ///< in the list of its run
-  abandonable* previous = nullptr;
-};
-
-/// The waits of a run that end when it is stopped. *Thread safety*: any thread, any member.
-class abandonable_list {
- public:
-  /// *Returns*: false if the list is closed: then the wait is to be given up.
-  bool add(abandonable& a) noexcept {
-    const std::lock_guard hold(mutex_);
-    a.previous = nullptr;
-    a.next = first_;
-    if (first_ != nullptr) first_->previous = &a;
-    first_ = &a;
-    return !closed_;
-  }
-  /// *Requires*: it was added.
-  void remove(abandonable& a) noexcept {
-    const std::lock_guard hold(mutex_);
-    (a.previous != nullptr ? a.previous->next : first_) = a.next;
-    if (a.next != nullptr) a.next->previous = a.previous;
-  }
-  /// Lets everybody give up, and those who come later.
-  void close() noexcept {
-    const std::lock_guard hold(mutex_);
-    closed_ = true;
-    for (abandonable* a = first_; a != nullptr; a = a->next) a->give_up(*a);
-  }
-
- private:
-  base::spin_lock mutex_;
-  abandonable* first_ = nullptr;
-  bool closed_ = false;
 };
 
 }  // namespace weft::inline WEFT_ABI::sched

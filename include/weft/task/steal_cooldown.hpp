@@ -56,12 +56,23 @@ class steal_cooldown {
     below_.store(&below, base::memory_order_relaxed);
     end_.set(end);
   }
+  /// Begins one after a search in vain that has lasted so long, unless a longer one has begun. `least`: it
+  /// does not end before.
+  void begin_after_search(const frame& below, deadline::clock::duration search,
+                          deadline::clock::time_point least) noexcept {
+    const unsigned times = searched_.exchange(true, base::memory_order_relaxed)
+                               ? granularity::fruitless_search
+                               : granularity::first_fruitless_search;
+    const auto end = deadline::clock::now() + times * search;
+    begin(below, end < least ? least : end);
+  }
   /// Ends it: something was worth a theft.
   void end() noexcept { end_.clear(); }
   /// Ends and forgets it.
   void reset() noexcept {
     end_.clear();
     before_.clear();
+    if (searched_.load(base::memory_order_relaxed)) searched_.store(false, base::memory_order_relaxed);
   }
   /// Whether there was one, and nothing since was worth a theft.
   bool any() const noexcept { return end_.any(); }
@@ -85,6 +96,39 @@ class steal_cooldown {
   deadline end_, before_;                      // before_: the end of the last one of doubled length
   base::atomic<const frame*> below_{nullptr};  // only compared
   base::atomic<std::uint32_t> length_{first};  // microseconds
+  base::atomic<bool> searched_{false};         // in vain, since reset
+};
+
+/// For how long thieves do not enter a strand in which there was nothing but graphs.
+/// *Thread safety*: any; all of it is hints, hence relaxed throughout.
+class visit_pause {
+ public:
+  /// Begins one, twice as long as the last. `exposed`: how many tasks the strand has exposed.
+  void begin(std::uint32_t exposed) noexcept {
+    const std::uint32_t length = length_.load(base::memory_order_relaxed);
+    length_.store(2 * length < longest ? 2 * length : longest, base::memory_order_relaxed);
+    exposed_.store(exposed, base::memory_order_relaxed);
+    end_.set(deadline::clock::now() + std::chrono::microseconds(length));
+  }
+  /// Ends it: there is something else now.
+  void end() noexcept { end_.clear(); }
+  /// Ends and forgets it.
+  void reset() noexcept {
+    end_.clear();
+    if (length_.load(base::memory_order_relaxed) != first) length_.store(first, base::memory_order_relaxed);
+  }
+  /// Whether it goes on, for a strand that has exposed so many tasks.
+  bool goes_on(std::uint32_t exposed) const noexcept {
+    return end_.any() && exposed_.load(base::memory_order_relaxed) == exposed && end_.lies_ahead();
+  }
+  deadline::clock::time_point last() const noexcept { return end_.get(); }
+
+ private:
+  static constexpr std::uint32_t first = granularity::first_visit_pause.count(),
+                                 longest = granularity::longest_visit_pause.count();
+
+  deadline end_;
+  base::atomic<std::uint32_t> exposed_{0}, length_{first};  // microseconds
 };
 
 }  // namespace weft::inline WEFT_ABI::sched

@@ -23,6 +23,7 @@ namespace weft::inline WEFT_ABI::sched {
 class worker;
 struct run_state;
 struct signal;
+struct abandonable;
 struct context_slot;
 struct strand;
 class graph;
@@ -50,8 +51,14 @@ enum attention_bits : std::uint8_t {
   left_alone = 128,       ///< tasks are too short to be stolen: thieves stay away for some time
 };
 
-/// idle: in the pool. running: a worker executes it. waiting: it needs a stolen closure to end first.
-enum class strand_status : std::uint8_t { idle, running, waiting };
+/// idle: in the pool. running: a worker executes it. waiting: it needs something to happen first.
+/// waiting_alone: the same, for a signal, and there is nothing in it for thieves.
+enum class strand_status : std::uint8_t { idle, running, waiting, waiting_alone };
+
+/// Whether a strand with this status waits.
+inline bool is_waiting(strand_status s) noexcept {
+  return s == strand_status::waiting || s == strand_status::waiting_alone;
+}
 
 /// What a waiting strand waits for: one of these.
 struct wait_reason {
@@ -93,11 +100,14 @@ struct weak_body {
 ///  1. The first group belongs to the owner: the worker that executes it or, while it waits, whoever ends the
 ///     awaited closure.
 ///  2. `attention` is set by anybody, cleared by the owner (and `thief_inside` by the thief that set it).
-///  3. `status` and what follows change under `mutex`; a thief holds `mutex` as long as it is inside.
+///  3. `status` and what follows change under `mutex`; a thief holds `mutex` as long as it is inside. But its
+///     owner alone makes a running strand wait alone, and go on: then it looks whether a visitor is inside,
+///     who reads `awaits` and `waits` only if a heavy fence lies between its bit and its look at the status.
 ///  4. A thief inside a running strand has moreover made sure that the owner sees `thief_inside` at its
 ///     next look: the owner answered (`answer` equals `entry`), or a heavy fence lies between. Owners look
 ///     after claiming a closure and after popping a frame, before they rely on the one or reuse the other
 ///     (sched/README.md).
+///  5. `stoppable` is set by its body; engine::end_waits reads it behind a heavy fence.
 struct alignas(64) strand {
   constexpr strand() noexcept : attention(0) {}
   /// What threads find that are no workers (current.hpp).
@@ -153,18 +163,20 @@ struct alignas(64) strand {
   alignas(64) base::spin_lock mutex;
   base::atomic<strand_status> status{strand_status::idle};
   wait_reason awaits;                     ///< while it waits
-  std::uint32_t waits = 0;                ///< how often it has waited
+  base::atomic<std::uint32_t> waits{0};   ///< how often it has waited
   base::atomic<std::uint32_t> entry{0};   ///< number of the thief's visit
   base::atomic<std::uint32_t> answer{0};  ///< number of the visit the owner knows of
   base::atomic<std::uint32_t> taken{0};   ///< surplus closures taken since the owner looked
   base::atomic<run_state*> run{nullptr};
-  base::atomic<worker_share*> share{nullptr};  ///< of its run; null: it may have all workers
-  base::atomic<bool> earliest_first{false};    ///< thieves better take what comes soon in reference order
-  base::atomic<graph*> graphs{nullptr};        ///< of its promoted frames, changed under
+  base::atomic<abandonable*> stoppable{nullptr};  ///< a wait of its body that ends with those of its run
+  base::atomic<worker_share*> share{nullptr};     ///< of its run; null: it may have all workers
+  base::atomic<bool> earliest_first{false};       ///< thieves better take what comes soon in reference order
+  base::atomic<graph*> graphs{nullptr};           ///< of its promoted frames, changed under
   base::spin_lock graphs_mutex;
   base::atomic<divisible_body*> divisible{nullptr};  ///< of its bodies, the outermost first, changed under
   base::spin_lock divisible_mutex;                   ///< which thieves hold while they call steal functions
   steal_cooldown cooldown;                           ///< frames that thieves leave to the owner
+  visit_pause visits;                                ///< whether thieves come in at all
   graph* source_graph = nullptr;                ///< whose nodes it executes, if it took them from a graph:
   graph_node* node = nullptr;                   ///< the one it executes,
   node_batch batch;                             ///< and its others. `start`: of any stolen task
@@ -173,6 +185,7 @@ struct alignas(64) strand {
   strand* victim = nullptr;             ///< whose closure this strand executes; else null, and at_end is set,
   const frame* victim_below = nullptr;  ///< and the frame below the one it was in, if that was crowded
   base::clock::time_point victim_cooldown{};  ///< the end of the victim's last cooldown then
+  base::clock::duration taking{};             ///< how long it took the thief to take its task, once found
   signal* (*at_end)(strand&) noexcept =
       nullptr;                        ///< called when it has ended; returns a signal to be set, or null,
   void* end_of = nullptr;             ///< for this
@@ -199,6 +212,15 @@ struct alignas(64) strand {
   }
   /// Whether thieves have left it alone since they were last hungry.
   bool is_left_alone() const noexcept { return surplus >= left_alone_surplus / 2; }
+  /// Forgets what thieves have found and taken. Writes only what changes: thieves have it in their caches.
+  /// *Requires*: none is inside.
+  void forget_thieves() noexcept {
+    cooldown.reset();
+    visits.reset();
+    if (earliest_first.load(base::memory_order_relaxed))
+      earliest_first.store(false, base::memory_order_relaxed);
+    if (taken.load(base::memory_order_relaxed) != 0) taken.store(0, base::memory_order_relaxed);
+  }
   /// Whether the running body has deferred closures that have not all ended.
   bool pending() const noexcept { return top != floor; }
   bool pending_at_root() const noexcept { return top != &root; }

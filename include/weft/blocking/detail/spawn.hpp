@@ -4,6 +4,7 @@
 
 #include <weft/blocking/external_event.hpp>
 #include <weft/blocking/spawn.hpp>
+#include <weft/blocking/wait.hpp>
 #include <weft/sched/scheduler.hpp>
 
 namespace weft::inline WEFT_ABI::sched {
@@ -62,7 +63,7 @@ WEFT_FUNCTION signal* spawn_call::end_(strand& s) noexcept {
   std::exception_ptr failure;
   if (s.thrown) {
     failure = *std::exchange(s.thrown, std::nullopt);
-    s.run.load(base::memory_order_relaxed)->waits.close();  // constant; the run ends after this body
+    end_waits_of_run(s);
   }
   // `p` may be gone as soon as it has ended.
   end_external(home, p.around, p, std::move(failure));

@@ -20,14 +20,14 @@ WEFT_FUNCTION signal_wait::signal_wait(abandonable& a, const char* how, const wa
   a.home = &s.executor->home();
   if (limits_.expiry != nullptr) a.home->add_timer(*limits_.expiry);
   run_ = s.run.load(base::memory_order_relaxed);  // constant while the task runs
-  if (limits_.stop) abandoned_ = !run_->waits.add(a);
+  if (limits_.stop) abandoned_ = engine::begin_stoppable(s, a);
 }
 
 WEFT_FUNCTION signal_wait::~signal_wait() {
   if (run_ == nullptr) return;
   if (meanwhile_ != nullptr) current().executor->put_context(*meanwhile_);
   if (limits_.expiry != nullptr) signal_.home->timers.remove(*limits_.expiry);
-  if (limits_.stop) run_->waits.remove(signal_);
+  if (limits_.stop) signal_.home->end_stoppable(*signal_.waiter);
 }
 
 WEFT_FUNCTION void signal_wait::wait() noexcept {
@@ -39,6 +39,10 @@ WEFT_FUNCTION void signal_wait::wait() noexcept {
   if (abandoned_) signal_.give_up(signal_);
   strand& s = *signal_.waiter;
   s.executor->await_signal(s, signal_, *std::exchange(meanwhile_, nullptr));
+}
+
+WEFT_FUNCTION void end_waits_of_run(const strand& s) noexcept {
+  s.executor->home().end_waits(*s.run.load(base::memory_order_relaxed));  // constant while the task runs
 }
 
 }  // namespace weft::inline WEFT_ABI::sched

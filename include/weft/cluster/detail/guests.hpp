@@ -4,6 +4,8 @@
 
 #include <weft/cluster/detail/code_address.hpp>
 #include <weft/cluster/detail/message.hpp>
+#include <weft/cluster/detail/pace.hpp>
+#include <weft/cluster/detail/parcels.hpp>
 #include <weft/cluster/detail/travel.hpp>
 #include <weft/cluster/exceptions.hpp>
 #include <weft/sched/definitions.hpp>
@@ -23,21 +25,29 @@ namespace weft::inline WEFT_ABI::remote {
 
 /// Each of them is a run of its own to the runtime: it can be stopped, and has waits of its own.
 ///
-/// Who may touch it when: `reports_` and `running_` under the mutex; the number of guests by anybody; all
-/// else by the thread that serves.
+/// Who may touch it when: what stands behind the mutex under it; the number of guests by anybody; all else by
+/// the thread that serves.
 class guests {
  public:
   using clock = base::clock;
   using key = std::pair<int, std::uint64_t>;  ///< the process that has sent it, and its number there
 
-  /// A message for the process from which a guest has come.
+  /// A message for the process from which guests have come.
   struct report {
     int to;
+    kind of;
     bytes message;
-    std::optional<clock::duration> took;  ///< of a guest that has ended
+    task_range about{};  ///< of a long result
+  };
+  /// How many guests have ended lately, and how long each took after the one before, in all.
+  struct ends {
+    unsigned count = 0;
+    clock::duration took{};
   };
 
-  guests(transport& by, sched::outside_thief& thief) noexcept : by_(by), thief_(thief) {}
+  /// `batch`: from how many bytes on nothing is added to a message.
+  guests(transport& by, sched::outside_thief& thief, std::size_t batch) noexcept
+      : by_(by), thief_(thief), batch_(batch) {}
   guests(const guests&) = delete;
   guests& operator=(const guests&) = delete;
   ~guests() { wait(); }
@@ -47,6 +57,8 @@ class guests {
     wait();
     run_ = run;
     early_stops_.clear();
+    results_.clear();
+    ends_ = {};
   }
   /// Waits until all have ended. Their reports are still there.
   void wait() const noexcept {
@@ -59,7 +71,7 @@ class guests {
   void execute(reader& packed, int from) {
     auto h = std::make_unique<host>();
     h->at = this;
-    h->begun = clock::now();
+    h->come = clock::now();
     code_address type;
     std::uint64_t id = 0;
     packed(id, type.module, type.offset);
@@ -70,9 +82,13 @@ class guests {
     h->task->of = h.get();
     h->task->ended = &end_;
     h->stopping.emplace(h->run.source.get_token(), on_stop{h.get()});
-    {
+    try {
       const std::lock_guard hold(mutex_);
+      h->ahead = active_(thief_.workers()) == thief_.workers();
       running_.emplace(h->name, entry{h->run.source, h.get()});
+    } catch (...) {
+      drop_(*h);
+      throw;
     }
     if (early_stops_.erase(h->name) != 0) stop(h->name);
     count_.fetch_add(1, base::memory_order_relaxed);  // by the thread that waits for zero
@@ -85,33 +101,32 @@ class guests {
     } catch (...) {
       h.reset(kept);
       forget_(name);
+      drop_(*h);
       count_.fetch_sub(1, base::memory_order_relaxed);
       throw;
     }
   }
-  /// How many workers they have, or will have at once, as a hint.
-  unsigned workers() const {
+  /// How many have a worker, or wait for one, as a hint.
+  unsigned active() const {
     const std::lock_guard hold(mutex_);
-    return static_cast<unsigned>(std::count_if(running_.begin(), running_.end(), [](const auto& g) {
-      return g.second.place == nullptr || sched::outside_thief::occupies_worker(*g.second.place);
-    }));
+    return active_(pace::most_at_once);
   }
-  /// Gives up a guest that has waited for its worker for so long: another process may have one. *Returns*:
-  /// it; nothing if there is none.
+  /// Gives up a guest that came while all workers had something to do, and has waited for one for so long:
+  /// another process may have one. *Returns*: it; nothing if there is none.
   std::optional<key> give_up(clock::duration at_least) {
     std::unique_ptr<host> over;
     {
       const std::lock_guard hold(mutex_);
       const auto now = clock::now();
       const auto found = std::find_if(running_.begin(), running_.end(), [&](const auto& g) {
-        return g.second.place != nullptr && now - g.second.of->begun >= at_least &&
+        return g.second.place != nullptr && g.second.of->ahead && now - g.second.of->come >= at_least &&
                thief_.withdraw(*g.second.place);
       });
       if (found == running_.end()) return {};
       over.reset(found->second.of);
       running_.erase(found);
     }
-    over->task->root->what->drop(*over->task->root);
+    drop_(*over);
     count_.fetch_sub(1, base::memory_order_relaxed);  // by the thread that waits for zero
     return over->name;
   }
@@ -127,10 +142,29 @@ class guests {
     else
       early_stops_.insert(name);
   }
-  /// Takes out what is to be sent.
-  std::vector<report> reports() {
+  /// Takes out what is to be sent: results that nobody else will go with, or that have waited for so long,
+  /// and all that is no result.
+  std::vector<report> reports(clock::duration patience) {
+    std::vector<report> all;
     const std::lock_guard hold(mutex_);
-    return std::exchange(reports_, {});
+    patience_ = patience;
+    all.reserve(reports_.size() + results_.size());
+    all.swap(reports_);
+    const bool due = !results_.empty() && are_due_(clock::now());
+    for (auto r = results_.begin(); r != results_.end();) {
+      if (!due && r->second.size() < batch_) {
+        ++r;
+        continue;
+      }
+      all.push_back({r->first, kind::ended, r->second.seal()});
+      r = results_.erase(r);
+    }
+    return all;
+  }
+  /// What has become known since the last call.
+  ends ended_lately() {
+    const std::lock_guard hold(mutex_);
+    return std::exchange(ends_, {});
   }
 
  private:
@@ -150,7 +184,7 @@ class guests {
       try {
         outgoing m(kind::stopped, self.run_);
         m.body()(of->name.second);
-        self.report_({of->name.first, m.seal(), {}});
+        self.report_({of->name.first, kind::stopped, m.seal()});
       } catch (...) {  // no memory: its end tells it, too
       }
     }
@@ -159,41 +193,80 @@ class guests {
     guests* at = nullptr;
     key name;
     std::unique_ptr<guest> task;
-    clock::time_point begun;
+    clock::time_point come;
+    bool ahead = false;
     sched::run_state run;
     std::optional<std::stop_callback<on_stop>> stopping;
   };
 
+  /// It will not begin.
+  static void drop_(const host& h) noexcept { h.task->root->what->drop(*h.task->root); }
   /// A guest has ended; called by a worker.
   static void end_(sched::outside_task& ended, std::exception_ptr thrown) noexcept {
     const std::exception_ptr failure = std::move(thrown);
     std::unique_ptr<host> h(static_cast<host*>(static_cast<guest&>(ended).of));
     guests& self = *h->at;
-    report r{h->name.first, {}, clock::now() - h->begun};
     self.forget_(h->name);
     h->stopping.reset();
     // Acquire pairs with stop().
     const bool stopped = h->run.stopped.load(base::memory_order_acquire);
+    const key name = h->name;
+    const clock::time_point come = h->come;
     try {
+      outgoing result(kind::ended, self.run_);
       try {
         // What was stopped and has not ended well may never have begun, so nothing was written.
-        r.message = self.pack_end_(*h, failure, stopped, !stopped || failure == nullptr);
+        pack_end_(result.body(), *h, failure, stopped, !stopped || failure == nullptr);
       } catch (...) {  // what it has written cannot be packed
-        r.message = self.pack_end_(*h, failure ? failure : std::current_exception(), stopped, false);
+        result = outgoing(kind::ended, self.run_);
+        pack_end_(result.body(), *h, failure ? failure : std::current_exception(), stopped, false);
       }
       h.reset();
-      self.report_(std::move(r));
+      self.add_result_(name, come, result);
     } catch (...) {
       base::fail("no memory left to tell another process how its task has ended");
     }
     self.count_.fetch_sub(1, base::memory_order_release);  // the last touch: see wait
   }
-  bytes pack_end_(const host& h, const std::exception_ptr& thrown, bool stopped, bool results) const {
-    outgoing m(kind::ended, run_);
-    m.body()(h.name.second, thrown == nullptr, stopped, results);
-    if (thrown) detail::pack_exception(m.body(), thrown);
-    if (results) h.task->pack_results(m.body(), thrown == nullptr);
-    return m.seal();
+  static void pack_end_(writer& w, const host& h, const std::exception_ptr& thrown, bool stopped,
+                        bool results) {
+    const item_frame whole(w);
+    w(h.name.second, thrown == nullptr, stopped, results);
+    if (thrown) detail::pack_exception(w, thrown);
+    if (results) h.task->pack_results(w, thrown == nullptr);
+    whole.close(w);
+  }
+  /// Puts a result beside others for the same process. A long one goes alone.
+  void add_result_(const key& of, clock::time_point come, outgoing& result) {
+    const bool alone = result.size() >= batch_ / 2;
+    bool due = alone;
+    {
+      const std::lock_guard hold(mutex_);
+      const auto now = clock::now(), begun = std::max(come, last_end_);
+      ends_.took += now - begun;
+      ++ends_.count;
+      last_end_ = now;
+      if (alone) {
+        reports_.push_back({of.first, kind::ended, result.seal(), {of.second, of.second}});
+      } else {
+        if (results_.empty()) oldest_result_ = begun;
+        const auto [found, fresh] = results_.try_emplace(of.first, kind::ended, run_);
+        found->second.body().put(result.content().data(), result.content().size());
+        due = are_due_(now) || found->second.size() >= batch_;
+      }
+    }
+    if (due) by_.wake();
+  }
+  /// Whether results are to be sent that are not long. *Requires*: the mutex is held.
+  bool are_due_(clock::time_point now) const {
+    return now - oldest_result_ >= patience_ || active_(thief_.workers()) < thief_.workers();
+  }
+  /// How many have a worker, or wait for one, if these are not more than `most`.
+  unsigned active_(unsigned most) const {
+    unsigned n = 0;
+    for (auto g = running_.begin(); n < most && g != running_.end(); ++g)
+      n += g->second.place == nullptr || sched::outside_thief::occupies_worker(*g->second.place);
+    return n;
   }
   void report_(report r) {
     {
@@ -209,10 +282,16 @@ class guests {
 
   transport& by_;
   sched::outside_thief& thief_;
+  const std::size_t batch_;
   std::uint32_t run_ = 0;  // constant while there are guests
   std::set<key> early_stops_;
-  mutable std::mutex mutex_;
+  mutable base::mutex mutex_;
   std::vector<report> reports_;
+  std::map<int, outgoing> results_;  // by the process that they go to
+  clock::time_point oldest_result_{};
+  clock::duration patience_{};
+  ends ends_;
+  clock::time_point last_end_{};
   std::map<key, entry> running_;
   base::atomic<unsigned> count_{0};
 };

@@ -2,6 +2,7 @@
 // One process of a cluster: a runtime, and its part in each run.
 #pragma once
 
+#include <weft/base/thread.hpp>
 #include <weft/cluster/detail/exchange.hpp>
 #include <weft/cluster/detail/task_travel.hpp>
 #include <weft/flow/runtime.hpp>
@@ -9,7 +10,6 @@
 #include <exception>
 #include <functional>
 #include <optional>
-#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -58,6 +58,9 @@ class member {
  public:
   /// `options.runtime.workers` is the number of workers. *Throws*: as weft::runtime.
   member(transport& by, const cluster_options& options) : by_(by), runtime_(options.runtime) {
+    if (options.part_bytes < 1 << 10 || options.part_bytes > 1 << 30)
+      throw option_error(
+          "weft: cluster_options::part_bytes is invalid; expected from 1024 to 1073741824 bytes");
     if (by.size() > 1) exchange_.emplace(by, flow::runtime_key::engine(runtime_), options);
   }
 
@@ -74,7 +77,7 @@ class member {
       end.capture([&] { return runtime_.run(std::forward<F>(f), std::forward<A>(arguments)...); });
     } else if (by_.rank() == 0) {
       base::atomic<bool> ended{false};
-      std::thread root([&] {
+      base::thread root([&] {
         end.capture([&] { return runtime_.run(std::forward<F>(f), std::forward<A>(arguments)...); });
         ended.store(true, base::memory_order_release);  // pairs with lead
         by_.wake();

@@ -15,16 +15,38 @@
 namespace weft::inline WEFT_ABI::remote {
 
 enum class kind : std::uint8_t {
-  request,    ///< for a task
-  tasks,      ///< the answer: one, or none
-  ended,      ///< a task has ended: what it has written, or thrown
-  declined,   ///< the process to which a task was sent has no worker for it
+  request,    ///< for so many tasks
+  tasks,      ///< the answer: some, or none
+  ended,      ///< tasks have ended: what they have written, or thrown
+  declined,   ///< the process to which a task was sent has no worker for it, or no memory
   stop,       ///< the run of a task was stopped, says the process from which it comes
   stop_seen,  ///< the answer
   stopped,    ///< the same, says the process that executes the task
-  finish,     ///< from process 0: the run is over, and its outcome
-  finished,   ///< to process 0: nothing of this process is under way any more
-  leave,      ///< from process 0: no process has anything under way
+  offer,      ///< a long message is there
+  more,       ///< asks for a part of it
+  part,       ///< that
+  refused,    ///< there is no memory for it
+  finish,     ///< down the tree from process 0: the run is over, and its outcome
+  finished,   ///< up the tree: nothing of this process, and of those below it, is under way any more
+  leave,      ///< down the tree: no process has anything under way
+};
+
+/// One of several parts of a message, with its size in front.
+class item_frame {
+ public:
+  /// Begins it.
+  explicit item_frame(writer& w) : at_(w.bytes().size()) { w(std::uint64_t{0}); }
+  /// Where it begins in what is written.
+  std::size_t begin() const noexcept { return at_; }
+  void close(writer& w) const noexcept {
+    const std::uint64_t size = w.bytes().size() - at_ - sizeof size;
+    std::memcpy(w.bytes().data() + at_, &size, sizeof size);
+  }
+  /// As if it had not begun.
+  void undo(writer& w) const noexcept { w.bytes().resize(at_); }
+
+ private:
+  std::size_t at_;
 };
 
 /// A message that is being written.
@@ -32,6 +54,9 @@ class outgoing {
  public:
   outgoing(kind k, std::uint32_t run) { w_(std::uint32_t{0}, static_cast<std::uint8_t>(k), run); }
   writer& body() noexcept { return w_; }
+  std::size_t size() noexcept { return w_.bytes().size(); }
+  /// What was written into the body.
+  std::span<const std::byte> content() noexcept { return std::span(w_.bytes()).subspan(head); }
   /// The whole, with its checksum.
   bytes seal() {
     bytes all = std::move(w_.bytes());
@@ -41,6 +66,7 @@ class outgoing {
   }
 
  private:
+  static constexpr std::size_t head = sizeof(std::uint32_t) + sizeof(std::uint8_t) + sizeof(std::uint32_t);
   writer w_;
 };
 

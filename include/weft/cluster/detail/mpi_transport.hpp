@@ -5,14 +5,13 @@
 #include <weft/cluster/transport.hpp>
 #include <weft/mpi/communicator.hpp>
 
-#include <limits>
 #include <list>
 #include <string>
 #include <utility>
 
 namespace weft::inline WEFT_ABI::remote {
 
-/// All calls of MPI are made by the thread that serves.
+/// All calls of MPI are made by the thread that serves. No message is longer than a part and its head.
 class mpi_transport final : public transport {
  public:
   /// *Throws*: mpi::error.
@@ -26,8 +25,6 @@ class mpi_transport final : public transport {
   const mpi::communicator& group() const noexcept { return group_; }
 
   void send(int to, bytes message) override {
-    if (message.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
-      throw error("weft: a message of a cluster has more than 2^31 bytes; split the objects of its tasks");
     sent_.push_back({std::move(message), MPI_REQUEST_NULL});
     under_way& u = sent_.back();
     mpi::detail::check(MPI_Isend(u.message.data(), static_cast<int>(u.message.size()), MPI_BYTE, to, tag,

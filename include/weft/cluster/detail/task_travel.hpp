@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/cluster/detail/code_address.hpp>
+#include <weft/cluster/detail/repeatable.hpp>
 #include <weft/cluster/detail/travel.hpp>
 #include <weft/flow/fork.hpp>
 
@@ -22,10 +23,6 @@ template <class F>
 inline constexpr bool is_stateless = std::is_empty_v<F> && std::is_trivially_copyable_v<F>;
 template <class F>
 inline constexpr bool callable_travels = is_function<F> || is_stateless<F> || travels<F>;
-
-/// What can be archived, and made without arguments.
-template <class T>
-inline constexpr bool value_travels = travels<T> && std::default_initializable<T> && std::movable<T>;
 
 template <class F>
 void pack_callable(const F& f, writer& w) {
@@ -254,7 +251,26 @@ struct travel_key<task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...
     if (!contributes || !self.privatized) self.destroy_payload();
   }
 
-  static constexpr sched::travel all{&may_go, &pack, &unpack, &take_back, &lose};
+  static constexpr bool repeats =
+      std::is_void_v<R> && std::copy_constructible<F> && (remote::argument_repeats<Adaptors> && ...);
+  static std::unique_ptr<remote::repeatable> repeat(const sched::closure& c) {
+    auto& self = const_cast<task_type&>(static_cast<const task_type&>(c));
+    return std::make_unique<remote::repeated<F, Adaptors...>>(self.f_, self.template kept<I>()...);
+  }
+  /// Null where it does not repeat.
+  static constexpr auto repeat_if_possible() noexcept {
+    std::unique_ptr<remote::repeatable> (*how)(const sched::closure&) = nullptr;
+    if constexpr (repeats) how = &repeat;
+    return how;
+  }
+  static constexpr sched::travel all{&may_go, &pack, &unpack, &take_back, &lose, repeat_if_possible()};
+  /// What is known of tasks that do not travel: at most how they are repeated where they are.
+  static constexpr sched::travel stays{[](const sched::closure&) noexcept { return false; },
+                                       nullptr,
+                                       nullptr,
+                                       nullptr,
+                                       nullptr,
+                                       repeat_if_possible()};
 };
 
 template <class Task>
@@ -262,7 +278,7 @@ const sched::travel* tell_travel() noexcept {
   if constexpr (travel_key<Task>::possible)
     return &travel_key<Task>::all;
   else
-    return nullptr;
+    return &travel_key<Task>::stays;
 }
 
 /// Sets travel_of before main().

@@ -79,7 +79,7 @@ class thread_hub {
 };
 
 /// The end of one thread.
-class thread_transport final : public transport {
+class thread_transport : public transport {
  public:
   thread_transport(thread_hub& hub, int rank) noexcept : hub_(hub), rank_(rank) {}
   int rank() const noexcept override { return rank_; }

@@ -19,6 +19,8 @@ struct guest : sched::outside_task {
   void* of = nullptr;  ///< for whoever is told its end
 };
 
+class repeatable;
+
 }  // namespace remote
 namespace sched {
 
@@ -35,6 +37,9 @@ struct travel {
   void (*take_back)(closure& c, remote::reader& r, bool well);
   /// It is unknown how it has ended: destroys its arguments.
   void (*lose)(closure& c) noexcept;
+  /// Makes a copy of it that can be executed again and again (repeatable.hpp). Null: it has none. *Throws*:
+  /// std::bad_alloc, what copying throws.
+  std::unique_ptr<remote::repeatable> (*repeat)(const closure& c);
 };
 
 }  // namespace sched

@@ -196,6 +196,17 @@ WEFT_ALWAYS_INLINE bool release_last(sched::strand& s, T* value, home where) noe
   }
 }
 
+/// Tells the recorder of the run that an object ends; an array is known by its first element.
+template <class T>
+WEFT_COLD void record_end(sched::strand& s, T* value, home where) noexcept {
+  sched::end_recorded_object(s, value);
+  if constexpr (requires {
+                  static_cast<const void*>(value->get());
+                  value->get_deleter();
+                })
+    if (exists(value, where)) sched::end_recorded_object(s, value->get());
+}
+
 /// Ends a handle off the short ways.
 template <class T>
 WEFT_COLD void release_out_of_order(sched::strand& s, T* value, home where) noexcept {
@@ -219,6 +230,8 @@ WEFT_COLD void release_out_of_order(sched::strand& s, T* value, home where) noex
       s.left.note(reinterpret_cast<std::byte*>(value), end_of(value, where));
   } else {
     sched::cleanup& note = tracked<T>::of(value).note;
+    if (!pending && s.recorder != nullptr) [[unlikely]]
+      record_end(s, value, where);
     if (!pending) note.run();
     if (last && s.cleanups == &note) {
       s.cleanups = note.below;
@@ -233,10 +246,14 @@ WEFT_COLD void release_out_of_order(sched::strand& s, T* value, home where) noex
 /// Ends a handle whose object is not simply the last one.
 template <class T>
 WEFT_NOINLINE void release(sched::strand& s, T* value, home where) noexcept {
-  if constexpr (plain<T>)
-    if (s.pending() && where != home::heap &&
-        s.left.try_note(reinterpret_cast<std::byte*>(value), end_of(value, where)))
-      return;
+  if constexpr (plain<T>) {
+    if (s.pending()) {
+      if (where != home::heap && s.left.try_note(reinterpret_cast<std::byte*>(value), end_of(value, where)))
+        return;
+    } else if (s.recorder != nullptr && where != home::heap) [[unlikely]] {
+      return sched::release_recorded(s, reinterpret_cast<std::byte*>(value), end_of(value, where));
+    }
+  }
   release_out_of_order(s, value, where);
 }
 

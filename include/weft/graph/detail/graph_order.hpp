@@ -33,24 +33,30 @@ class graph_order final : private access_visitor {
   }
   /// Makes a node that is ordered by wait_for alone. *Throws*: std::bad_alloc.
   graph_node* make_node(closure* c, std::uint32_t index = 0, int priority = 0, bool running = false) {
-    return ::new (memory_.allocate(sizeof(graph_node))) graph_node(c, index, priority, running);
+    return ::new (memory_.allocate(sizeof(graph_node), alignof(graph_node)))
+        graph_node(c, index, priority, running);
   }
   /// `n` is to wait for `before`, unless that is null or has ended. *Requires*: `n` has not been let go.
   /// *Throws*: std::bad_alloc.
   void wait_for(graph_node& n, graph_node* before) {
     if (before == nullptr || before == &n || before->ended()) return;
+    n.level = std::max(n.level, before->level + (before->task != nullptr));  // a join is no task
+    longest_ = std::max(longest_, n.level + 1);
     graph_edge& e = *make(graph_edge{&n});
     n.waits.fetch_add(1, base::memory_order_relaxed);  // released by add, for whoever ends `before`
     if (!before->out.add(e)) n.waits.fetch_sub(1, base::memory_order_relaxed);  // it has just ended
   }
   /// All nodes added later are to wait for this one.
   void all_wait_for(graph_node& n) noexcept { barrier_ = &n; }
+  /// How many tasks the longest path has that was seen since clear().
+  std::uint32_t longest() const noexcept { return longest_; }
   /// The versions of renamed objects.
   graph_versions& versions() noexcept { return versions_; }
   const graph_versions& versions() const noexcept { return versions_; }
   /// Forgets all nodes and objects, and frees versions.
   void clear() noexcept {
     barrier_ = nullptr;
+    longest_ = 1;
     versions_.free();
     table_.clear();
     memory_.release_to(arena_mark{});
@@ -144,7 +150,8 @@ class graph_order final : private access_visitor {
     return join;
   }
 
-  graph_node* node_ = nullptr;     // being added
+  graph_node* node_ = nullptr;  // being added
+  std::uint32_t longest_ = 1;
   graph_node* barrier_ = nullptr;  // nobody knows what it accesses: all later ones wait for it
   graph_table table_;
   arena memory_;

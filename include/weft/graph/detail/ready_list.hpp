@@ -8,6 +8,25 @@
 
 namespace weft::inline WEFT_ABI::sched {
 
+/// First come, first served.
+struct node_queue {
+  graph_node* first = nullptr;
+  graph_node* last = nullptr;
+
+  void push_back(graph_node& n) noexcept {
+    n.next = nullptr;
+    (last != nullptr ? last->next : first) = &n;
+    last = &n;
+  }
+  /// *Returns*: null if there is none.
+  graph_node* pop_front() noexcept {
+    graph_node* const n = first;
+    if (n != nullptr) first = n->next;
+    if (first == nullptr) last = nullptr;
+    return n;
+  }
+};
+
 /// *Thread safety*: under the lock of its graph. *Cost*: constant where priorities are equal, else linear in
 /// the number of different ones.
 class ready_list {
@@ -20,18 +39,15 @@ class ready_list {
   }
   /// *Requires*: the priority was expected.
   void push_back(graph_node& n) noexcept {
-    level& l = levels_[level_of(n.priority)];
-    n.next = nullptr;
-    (l.last != nullptr ? l.last->next : l.first) = &n;
-    l.last = &n;
+    levels_[level_of(n.priority)].nodes.push_back(n);
     ++size_;
   }
   /// *Returns*: the most urgent, null if there is none.
   graph_node* front() const noexcept {
     if (size_ == 0) return nullptr;
     std::size_t i = 0;
-    while (levels_[i].first == nullptr) ++i;
-    return levels_[i].first;
+    while (levels_[i].nodes.first == nullptr) ++i;
+    return levels_[i].nodes.first;
   }
   /// Whether it may wait for earlier tasks. In a batch others would wait for it, maybe those that it waits
   /// for.
@@ -43,12 +59,9 @@ class ready_list {
   graph_node* pop_front() noexcept {
     if (size_ == 0) return nullptr;
     std::size_t i = 0;
-    while (levels_[i].first == nullptr) ++i;
-    level& l = levels_[i];
-    graph_node* const n = std::exchange(l.first, l.first->next);
-    if (l.first == nullptr) l.last = nullptr;
+    while (levels_[i].nodes.first == nullptr) ++i;
     --size_;
-    return n;
+    return levels_[i].nodes.pop_front();
   }
   /// Puts the first that is `wanted`, among some of the most urgent, in front of its equals.
   /// *Returns*: it; null if there is none.
@@ -57,8 +70,8 @@ class ready_list {
     if (size_ == 0) return nullptr;
     constexpr unsigned most = 64;
     std::size_t i = 0;
-    while (levels_[i].first == nullptr) ++i;
-    level& l = levels_[i];
+    while (levels_[i].nodes.first == nullptr) ++i;
+    node_queue& l = levels_[i].nodes;
     graph_node* before = nullptr;
     unsigned seen = 0;
     for (graph_node* n = l.first; n != nullptr && seen < most; before = n, n = n->next, ++seen) {
@@ -70,6 +83,18 @@ class ready_list {
       return n;
     }
     return nullptr;
+  }
+  /// Moves all that are `unwanted` to the end of another list.
+  template <class Unwanted>
+  void move_out(Unwanted unwanted, node_queue& to) noexcept {
+    for (level& l : levels_) {
+      node_queue all = std::exchange(l.nodes, {});
+      while (graph_node* const n = all.pop_front()) {
+        const bool out = unwanted(*n);
+        size_ -= out;
+        (out ? to : l.nodes).push_back(*n);
+      }
+    }
   }
   std::size_t size() const noexcept { return size_; }
   /// The priority of all that were expected; null if there are several, or none was.
@@ -87,8 +112,7 @@ class ready_list {
  private:
   struct level {
     int priority;
-    graph_node* first = nullptr;
-    graph_node* last = nullptr;
+    node_queue nodes{};
   };
 
   std::size_t level_of(int priority) const noexcept {

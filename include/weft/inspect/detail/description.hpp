@@ -194,7 +194,9 @@ class describer {
     for (std::size_t i = 0; i < all.size() && on == all.size(); ++i)
       if (all[i].home == here_) on = find_cycle(all, i);
     if (on == all.size()) return;
-    // The looks were not all at the same time: whoever has not gone on since then was there at all times.
+    // The looks were not all at the same time: whoever has not gone on since then was there at all times. Who
+    // has gone on before the fence is seen to.
+    static_cast<void>(base::heavy_fence());
     std::size_t at = on;
     do {
       if (!still_waits(all[at], views_.rounds())) return;

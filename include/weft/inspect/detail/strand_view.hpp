@@ -74,7 +74,7 @@ inline void look_at_waiting(strand_view& v, unsigned rounds) noexcept {
   const strand& s = *v.who;
   v.is = strand_view::state::waiting;
   v.awaits = s.awaits;
-  v.waits = s.waits;
+  v.waits = s.waits.load(base::memory_order_relaxed);  // constant
   if (v.root != nullptr) v.add(*v.root);
   add_frames(
       v,
@@ -115,13 +115,28 @@ inline void look_at_running(strand_view& v, unsigned rounds) noexcept {
   add_frames(v, nullptr);
 }
 
+/// Goes into a strand that may go on without the lock: then whoever executes it waits for this to end, or has
+/// made it running before. *Requires*: its lock is held. *Returns*: whether it still waited.
+inline bool look_at_waiting_alone(strand_view& v, unsigned rounds) noexcept {
+  strand& s = *v.who;
+  // Sequentially consistent for the fenced variant of owner_store in adopt.
+  s.attention.fetch_or(thief_inside, base::memory_order_seq_cst);
+  const bool waits =
+      base::heavy_fence() != base::fenced::by_nothing &&
+      s.status.load(base::memory_order_acquire) == strand_status::waiting_alone;  // see put_aside
+  if (waits) look_at_waiting(v, rounds);
+  // Release, for whoever executes it.
+  s.attention.fetch_and(static_cast<std::uint8_t>(~thief_inside), base::memory_order_release);
+  return waits;
+}
+
 /// Looks at `v.who`. A lock that is not free within so many rounds of waiting is not waited for.
 /// *Thread safety*: any thread, in a task as well.
 inline void look_at(strand_view& v, unsigned rounds) noexcept {
   strand& s = *v.who;
   v.is = strand_view::state::unseen;
   if (!base::lock_within(s.mutex, rounds)) return;
-  const auto status = s.status.load(base::memory_order_relaxed);  // ordered by the lock
+  const auto status = s.status.load(base::memory_order_relaxed);  // ordered by the lock, but for rule 3
   v.is = strand_view::state::gone;
   if (status != strand_status::idle) {  // then all this is constant, but for `root` of a task of a graph
     v.root = s.root.current.load(base::memory_order_relaxed);
@@ -130,7 +145,7 @@ inline void look_at(strand_view& v, unsigned rounds) noexcept {
     v.run = s.run.load(base::memory_order_relaxed);
     if (status == strand_status::waiting)
       look_at_waiting(v, rounds);
-    else
+    else if (status == strand_status::running || !look_at_waiting_alone(v, rounds))
       look_at_running(v, rounds);
   }
   s.mutex.unlock();
@@ -139,8 +154,9 @@ inline void look_at(strand_view& v, unsigned rounds) noexcept {
 /// Whether the strand still waits as it did in this look.
 inline bool still_waits(const strand_view& v, unsigned rounds) noexcept {
   if (!base::lock_within(v.who->mutex, rounds)) return false;
-  const bool same = v.who->status.load(base::memory_order_relaxed) == strand_status::waiting &&  // as above
-                    v.who->waits == v.waits;
+  // Acquire, as above: who waits again has counted before.
+  const bool same = is_waiting(v.who->status.load(base::memory_order_acquire)) &&
+                    v.who->waits.load(base::memory_order_relaxed) == v.waits;
   v.who->mutex.unlock();
   return same;
 }

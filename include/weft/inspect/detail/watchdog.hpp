@@ -57,7 +57,7 @@ class stall_watch {
       // Relaxed, all of them: whatever is missed now is seen by the next look.
       const strand_status status = s.status.load(base::memory_order_relaxed);
       sum += (number + 1) * static_cast<std::uint64_t>(status) << 32u;
-      waiting |= status == strand_status::waiting;
+      waiting |= is_waiting(status);
       if (status != strand_status::running) return;
       running = true;
       changed |= (s.attention.fetch_or(watched, base::memory_order_relaxed) & watched) == 0;

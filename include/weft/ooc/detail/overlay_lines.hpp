@@ -54,8 +54,8 @@ class overlay_pass<T, Fields, Kernel> {
   }
 
   /// Does so many sweeps: as for four neighbours.
-  void run(runtime& rt, std::size_t sweeps, std::stop_token stop, const largest_changes* changes,
-           std::ostream* times) {
+  void run(runtime& rt, std::size_t before, std::size_t sweeps, std::stop_token stop,
+           const largest_changes* changes, std::ostream* times) {
     stop_ = stop;
     std::deque<orwl::location<token>> lines(geometry_.tiles_down());
     orwl::overlay overlay;
@@ -72,7 +72,7 @@ class overlay_pass<T, Fields, Kernel> {
       i > 0 ? with_south(orwl::read(lines[i - 1])) : with_south();
     }
     series_.emplace();
-    run_overlay(overlay, rt, sweeps, std::move(stop), times);
+    run_overlay(overlay, rt, before, sweeps, std::move(stop), times);
   }
 
  private:

@@ -129,14 +129,15 @@ overlay_plan plan_overlay(const grid_geometry& g, std::size_t boundary_bytes, st
   return p;
 }
 
-/// Lets the tasks of an overlay take so many turns. `times`: where the turns are written, or null.
+/// Lets the tasks of an overlay take so many turns, after `before` sweeps. `times`: where the turns are
+/// written, or null.
 /// *Throws*: as overlay::run.
-inline void run_overlay(orwl::overlay& overlay, runtime& rt, std::size_t sweeps, std::stop_token stop,
-                        std::ostream* times) {
+inline void run_overlay(orwl::overlay& overlay, runtime& rt, std::size_t before, std::size_t sweeps,
+                        std::stop_token stop, std::ostream* times) {
   overlay.schedule();
   overlay.record(times != nullptr);
   overlay.run(rt, sweeps, {.stop = std::move(stop)});
-  if (times != nullptr) overlay.write_times(*times);
+  if (times != nullptr) overlay.write_times(*times, before);
 }
 
 /// Some sweeps. A turn of a tile's task reads the tile and the sides of its neighbours that it needs, sweeps
@@ -182,10 +183,10 @@ class overlay_pass {
     }
   }
 
-  /// Does so many sweeps. `changes`: as sweep_tile; only for one sweep. `times`: where the
-  /// turns are written, or null. *Throws*: as overlay::run.
-  void run(runtime& rt, std::size_t sweeps, std::stop_token stop, const largest_changes* changes,
-           std::ostream* times) {
+  /// Does so many sweeps, after `before` others. `changes`: as sweep_tile; only for one sweep. `times`: where
+  /// the turns are written, or null. *Throws*: as overlay::run.
+  void run(runtime& rt, std::size_t before, std::size_t sweeps, std::stop_token stop,
+           const largest_changes* changes, std::ostream* times) {
     std::deque<orwl::location<token>> tiles(geometry_.tiles());
     orwl::overlay overlay;
     const std::size_t across = geometry_.tiles_across();
@@ -211,7 +212,7 @@ class overlay_pass {
       north ? with_west(orwl::read(tiles[i - across])) : with_west();
     }
     series_.emplace();
-    run_overlay(overlay, rt, sweeps, std::move(stop), times);
+    run_overlay(overlay, rt, before, sweeps, std::move(stop), times);
   }
 
  private:

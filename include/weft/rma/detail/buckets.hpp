@@ -56,6 +56,9 @@ struct bucket_image {
     std::memcpy(static_cast<void*>(&v), &of[1 + key_words], sizeof v);
     return v;
   }
+  void copy_value(std::optional<Value>& to) const noexcept {
+    std::memcpy(static_cast<void*>(&to.emplace()), &of[1 + key_words], sizeof(Value));
+  }
   Key key() const noexcept {
     Key k;
     std::memcpy(static_cast<void*>(&k), &of[1], sizeof k);
@@ -165,9 +168,9 @@ class buckets {
 
   /// Whether the buckets of a process have an address here.
   bool has_address(process p) const noexcept { return memory_.direct(p) != nullptr; }
-  /// Brings a bucket into the cache, where it has an address.
+  /// Begins to bring all of a bucket into the cache; only where it has an address.
   void prefetch(process p, std::size_t bucket) const noexcept {
-    __builtin_prefetch(memory_.direct(p) + bucket * image::words);
+    prefetch_(memory_.direct(p) + bucket * image::words, 0);
   }
   /// Many buckets of a process at once; each step is complete after finish(). First their images,
   void start_read(process p, std::size_t bucket, image& i) const {
@@ -202,6 +205,11 @@ class buckets {
                   std::to_string(sizeof(image)) + " bytes in each process is larger than any memory");
     return each * image::words;
   }
+  static constexpr std::size_t line = 64 / sizeof(std::uint64_t);
+  /// From a word of a bucket on.
+  static void prefetch_(const std::uint64_t* bucket, std::size_t word) noexcept {
+    for (; word < image::words; word += line) __builtin_prefetch(bucket + word);
+  }
   static std::atomic_ref<std::uint64_t> word_(std::uint64_t* at) noexcept {
     return std::atomic_ref<std::uint64_t>(*at);
   }
@@ -213,9 +221,7 @@ class buckets {
       memory_.get(p, at, std::span<std::uint64_t>(i.of));
       return is_consistent(i);
     }
-    constexpr std::size_t line = 64 / sizeof(std::uint64_t);
-    for (std::size_t ahead = line; ahead < image::words; ahead += line)
-      __builtin_prefetch(first + at + ahead);  // all of a large bucket, while its beginning comes
+    prefetch_(first + at, line);  // all of a large bucket, while its beginning comes
     i.of[0] = word_(first + at).load(std::memory_order_acquire);
     if (i.of[0] == 0) return true;
     if (i.of[0] & bucket_state::busy) return false;

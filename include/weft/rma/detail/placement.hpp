@@ -49,10 +49,11 @@ class placement {
   }
   static bool lives(std::uint64_t state) noexcept { return (state & bucket_state::live) != 0; }
 
-  /// The bucket with the value of the key, and its image; none if there is no value.
-  std::size_t locate(image& held) const {
+  /// The bucket with the value of the key, and its image; none if there is no value. `has_first`: `held` is
+  /// that of the first bucket already.
+  std::size_t locate(image& held, bool has_first = false) const {
     for (std::size_t i = 0; i < most_; ++i) {
-      const std::uint64_t state = read_(i, held);
+      const std::uint64_t state = i == 0 && has_first ? held.state() : read_(i, held);
       if (state == 0) return none;
       if (!held.is(key_)) continue;
       if (lives(state)) return bucket_(i);
@@ -85,6 +86,15 @@ class placement {
     const std::size_t i = ++turn % most_;  // another one of its places each time
     const std::uint64_t state = read_(i, now);
     return {bucket_(i), state, now.is(key_), !locks};
+  }
+  /// The new image of a bucket that is claimed; counts what that is. *Returns*: whether the key is new.
+  bool fill(image& now, const choice& to, const auto& value) const {
+    const bool fresh = !to.same || !lives(to.state);
+    if (!to.same && lives(to.state)) ++statistics_.evicted;
+    now.set(key_, value);
+    now.of[0] = (to.state | bucket_state::live) + bucket_state::one;
+    ++(fresh ? statistics_.inserted : statistics_.replaced);
+    return fresh;
   }
   /// Erases all values of the key but the first one. Whoever takes a place where another process may not look
   /// does that after its own value is there, so that the last one of them sees all.

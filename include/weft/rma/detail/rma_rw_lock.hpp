@@ -28,14 +28,15 @@ struct rma_rw_lock {
   static constexpr std::uint32_t tail(process target) noexcept { return of(target, 2); }
   static constexpr std::uint32_t group_next(process target) noexcept { return of(target, 3); }
   static constexpr std::uint32_t group_blocked(process target) noexcept { return of(target, 4); }
-  /// Readers of the group that have come: 4 each. The lowest two bits count phases: odd while it is closed.
+  /// Readers of the group that have come: 8 each. The lowest two bits count phases: odd while it is closed.
+  /// The third one: a writer of one_group_lock holds it without the queue.
   static constexpr std::uint32_t came(process target) noexcept { return of(target, 5); }
   /// Readers of the group that have gone.
   static constexpr std::uint32_t gone(process target) noexcept { return of(target, 6); }
   static constexpr std::uint32_t of(process target, std::uint32_t i) noexcept {
     return 2 + 7 * static_cast<std::uint32_t>(target) + i;
   }
-  static constexpr std::uint64_t closed = 1, phase = 3, reader = 4;
+  static constexpr std::uint64_t closed = 1, phase = 3, held = 4, reader = 8;
   /// What the status says. From `has_lock` on: that many writers of the group have had the lock in a row.
   static constexpr std::uint64_t waits = 0, goes_up = 1, has_lock = 2;
 
@@ -321,16 +322,19 @@ struct rma_rw_lock {
       const process head = w.self() / group_ * group_;
       if (counted_ == 0) {
         counted_ = 1;
-        phase_ = static_cast<std::int32_t>(w.fetch_add(head, came(target_), reader) & phase);
-        return (phase_ & 1) == 0 ? progress::done : progress::more;
+        seen_ = static_cast<std::uint32_t>(w.fetch_add(head, came(target_), reader) & (phase | held));
+        return (seen_ & (closed | held)) == 0 ? progress::done : progress::more;
       }
-      return static_cast<std::int32_t>(w.load(head, came(target_)) & phase) == phase_ ? progress::wait
-                                                                                      : progress::done;
+      // Neither can come back before this reader has gone: no writer passes by readers that have come.
+      const std::uint64_t now = w.load(head, came(target_));
+      const bool over = (seen_ & closed) != 0 ? (now & phase) != (seen_ & phase) : (now & held) == 0;
+      return over ? progress::done : progress::wait;
     }
 
    private:
     process target_, group_;
-    std::int32_t counted_ = 0, phase_ = 0;
+    std::int32_t counted_ = 0;
+    std::uint32_t seen_ = 0;
   };
   /// Locks a target for reading if no writer has it.
   class try_shared {
@@ -342,7 +346,7 @@ struct rma_rw_lock {
       const std::uint64_t was = looked_ != 0 ? w.compare_exchange(head, came(target_), seen_, seen_ + reader)
                                              : w.load(head, came(target_));
       if (looked_ != 0 && was == seen_) return progress::done;
-      if (was & closed) return progress::retry;
+      if (was & (closed | held)) return progress::retry;
       seen_ = was;
       looked_ = 1;
       return progress::more;

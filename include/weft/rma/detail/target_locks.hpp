@@ -8,6 +8,7 @@
 #include <weft/rma/detail/gated_lock.hpp>
 #include <weft/rma/detail/gbh_lock.hpp>
 #include <weft/rma/detail/mcs_wp_lock.hpp>
+#include <weft/rma/detail/one_group_lock.hpp>
 #include <weft/rma/detail/remote_memory.hpp>
 #include <weft/rma/detail/rma_rw_lock.hpp>
 #include <weft/rma/detail/shared_words.hpp>
@@ -22,13 +23,14 @@
 
 namespace weft::inline WEFT_ABI::rma::detail {
 
-/// Calls `f` with the lock of a kind, which is not that of MPI.
+/// Calls `f` with the lock of a kind, which is not that of MPI. `one_group`: all processes are one.
 template <class F>
-decltype(auto) with_lock(lock_kind kind, bool lock_all, F&& f) {
+decltype(auto) with_lock(lock_kind kind, bool lock_all, bool one_group, F&& f) {
   switch (kind) {
     case lock_kind::mcs_writer_preference:
       return lock_all ? f(gated_lock<mcs_writer_preference_lock>{}) : f(mcs_writer_preference_lock{});
     case lock_kind::rma_rw:
+      if (one_group) return lock_all ? f(gated_lock<one_group_lock>{}) : f(one_group_lock{});
       return lock_all ? f(gated_lock<rma_rw_lock>{}) : f(rma_rw_lock{});
     case lock_kind::d_mcs:
       return f(d_mcs_lock{});
@@ -40,7 +42,7 @@ decltype(auto) with_lock(lock_kind kind, bool lock_all, F&& f) {
 /// Words of each process that locks of a kind need.
 inline std::size_t words_of_locks(lock_kind kind, int processes) {
   if (kind == lock_kind::mpi) return 0;
-  return with_lock(kind, false, [processes]<class Lock>(Lock) { return Lock::words(processes); });
+  return with_lock(kind, false, false, [processes]<class Lock>(Lock) { return Lock::words(processes); });
 }
 
 /// A lock of each process that is not made of words: that of MPI.
@@ -184,12 +186,12 @@ class target_locks {
 
   template <class F>
   void steps_(F&& f) {
-    with_lock(kind_, lock_all_, f);
+    with_lock(kind_, lock_all_, context_.group >= context_.processes, f);
   }
   template <class F>
   void tries_(F&& f) {
     if (kind_ == lock_kind::mpi) throw error("weft: MPI_Win_lock cannot be tried, only waited for");
-    with_lock(kind_, lock_all_, f);
+    with_lock(kind_, lock_all_, context_.group >= context_.processes, f);
   }
   lock_context context_of_(process target) const noexcept {
     lock_context c = context_;

@@ -69,6 +69,8 @@ WEFT_COLD WEFT_FUNCTION bool attend(strand& s) noexcept {
   if ((bits & hungry) != 0) s.exposed.hear_of_hunger(s.wanted_surplus);
   if ((bits & (hungry | left_alone)) != 0) s.restore_window();
   if (stopped || s.inline_limit == no_inlining) s.limit = no_inlining;
+  // Somebody has to come back when the cooldown is over: whoever sleeps without a time would not be woken.
+  if ((bits & left_alone) != 0 && sleepers_near(s)) offer(s, true);
   return stopped;
 }
 
@@ -299,6 +301,19 @@ WEFT_FUNCTION void drain_children(strand& s) {
     begin_weak_anew(s);
 }
 
+WEFT_COLD WEFT_FUNCTION void end_recorded_object(strand& s, const void* object) noexcept {
+  s.recorder->end_object(object);
+}
+WEFT_NOINLINE WEFT_FUNCTION void release_recorded(strand& s, std::byte* object, std::byte* end) noexcept {
+  s.recorder->end_object(object);
+  if (s.objects.top() == end)
+    s.objects.release_to(object);
+  else
+    s.left.note(object, end);
+  if (s.left.any()) [[unlikely]]
+    s.release_deferred();
+}
+
 WEFT_NOINLINE WEFT_FUNCTION void sync(strand& s) {
   if (is_outside(s))
     fail_outside("sync() was called outside a task; only a running task has children to wait for");
@@ -308,8 +323,11 @@ WEFT_NOINLINE WEFT_FUNCTION void sync(strand& s) {
     drain_children(s);
     stopped = s.run.load(base::memory_order_relaxed)
                   ->stopped.load(base::memory_order_acquire);  // pairs with stop()
-  } else {
-    stopped = look(s);
+  } else if (const std::uint8_t bits = base::owner_load(s.attention); bits != 0) [[unlikely]] {
+    if (!WEFT_CHECKED && bits == observed && s.recorder != nullptr && !s.left.any() &&
+        s.recorded == nullptr && !s.thrown)
+      return s.recorder->sync();  // a stop would have set its bit
+    stopped = attend(s);
   }
 #if WEFT_CHECKED
   s.delegated.forget_children();

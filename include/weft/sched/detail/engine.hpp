@@ -224,12 +224,44 @@ class engine {
     // Sequentially consistent, with begin(): either join_run sees the flag, or this loop sees the strand's
     // run.
     run.stopped.store(true, base::memory_order_seq_cst);
-    run.waits.close();
+    end_waits(run);
     const std::lock_guard hold(registry_mutex_);
     for (std::size_t i = 0; i < made_; ++i)
       if (strand& s = registry_[i / strands_at_once][i % strands_at_once];
           s.run.load(base::memory_order_seq_cst) == &run)
         s.attention.fetch_or(stop_asked, base::memory_order_seq_cst);
+  }
+
+  /// Lets the bodies of a run that wait for one another, or will, give up ("Waits that a stop ends" in
+  /// sched/README.md). *Requires*: the run has not ended.
+  void end_waits(run_state& run) noexcept {
+    if (run.waits_end.exchange(true, base::memory_order_seq_cst)) return;
+    ending_waits_.fetch_add(1, base::memory_order_seq_cst);  // both before the fence: pair with the two below
+    if (base::heavy_fence() == base::fenced::by_nothing) wait_for_stores_();
+    for (std::size_t block = 0; strand* const first = block_(block); ++block) {
+      const std::lock_guard hold(ending_mutex_);
+      for (strand* s = first; s != first + strands_at_once; ++s) {
+        // Acquire pairs with begin_stoppable: the run is that of this wait, which cannot be over meanwhile.
+        abandonable* const a = s->stoppable.load(base::memory_order_acquire);
+        if (a != nullptr && s->run.load(base::memory_order_relaxed) == &run) a->give_up(*a);
+      }
+    }
+    ending_waits_.fetch_sub(1, base::memory_order_release);  // pairs with end_stoppable
+  }
+  /// The body of the strand begins to wait. *Returns*: whether it is to give up at once.
+  static bool begin_stoppable(strand& s, abandonable& a) noexcept {
+    base::owner_store(s.stoppable, &a);
+    // Either this sees that waits end, or end_waits sees this one.
+    return base::owner_load(s.run.load(base::memory_order_relaxed)->waits_end);  // constant while it waits
+  }
+  /// It has waited: nobody calls abandonable::give_up any more.
+  void end_stoppable(strand& s) noexcept {
+    base::owner_store(s.stoppable, static_cast<abandonable*>(nullptr));
+    // Either this sees that waits end, and lets those who may have seen this one leave, or end_waits does not
+    // see it.
+    if (base::owner_load(ending_waits_) != 0) [[unlikely]] {
+      const std::lock_guard passed(ending_mutex_);
+    }
   }
 
   const runtime_options options;
@@ -254,12 +286,26 @@ class engine {
   std::vector<std::unique_ptr<worker>> workers;
 
  private:
+  /// Where no fence for others is to be had: what they have stored is seen by everybody long before this
+  /// ends.
+  static void wait_for_stores_() noexcept {
+    base::atomic<std::uint32_t> never{0};
+    const auto end = base::clock::now() + std::chrono::milliseconds(1);
+    while (base::clock::now() < end) base::futex_wait_until(never, 0, end);
+  }
   void close() noexcept {
     closing.store(true, base::memory_order_seq_cst);  // before the bell: pairs with the look in find_work
     bell.notify_all();
     for (auto& w : workers) w->join();
     // Acquire pairs with the release in raise_signal.
     for (base::backoff wait; visitors.load(base::memory_order_acquire) != 0;) wait.wait();
+  }
+
+  /// *Returns*: so many strands as are made at once, or null. Those made later see what the caller has
+  /// written.
+  strand* block_(std::size_t i) noexcept {
+    const std::lock_guard hold(registry_mutex_);
+    return i < registry_.size() ? registry_[i].get() : nullptr;
   }
 
   base::mutex shares_mutex_;
@@ -271,6 +317,8 @@ class engine {
   static constexpr std::size_t strands_at_once = 16;
   std::vector<std::unique_ptr<strand[]>> registry_;
   std::size_t made_ = 0;
+  base::atomic<unsigned> ending_waits_{0};  ///< calls of end_waits under way,
+  base::mutex ending_mutex_;                ///< which give up while they hold this
   unsigned outside_thieves_ = 0;
 };
 

@@ -29,7 +29,7 @@ inline bool seems_ready(const frame& f, const closure& c) noexcept {
 WEFT_NOINLINE WEFT_FUNCTION void defer(strand& s, closure& c) noexcept {
   frame& f = *s.top;
   if (s.recorded != nullptr) [[unlikely]]
-    s.recorded->note(c);
+    if (!s.recorded->note(c)) return;
   // A body counts more than is wanted, or the claim of its first child would bring deferral back; far beyond
   // that the search for readiness is wasted.
   c.depth = s.exposed.depth_at(context::stack_pointer());

@@ -53,7 +53,9 @@ inline graph_node* report(strand& s, frame& f, graph& g, graph::clock::time_poin
   if (g.at != nullptr) g.at->next = std::exchange(g.own.ended, g.at);
   g.at = nullptr;
   if (g.own.taken != 0) g.learn_batch(g.own, end, true, s.executor->home().takers());
-  graph_node* const next = hand_in(g, g.own, for_all, !g.has_local() && !g.unprofitable(), folds);
+  // Who visits closures for long keeps nobody else from what is ready.
+  const bool keeps = !g.has_local() && !g.unprofitable() && !g.owner_would_visit();
+  graph_node* const next = hand_in(g, g.own, for_all, keeps, folds);
   g.own = {};
   return next;
 }
@@ -97,7 +99,8 @@ inline owner_step choose_step(strand& s, frame& f, graph& g, graph::clock::time_
     return owner_step::drop;
   }
   if (!g.failed()) {
-    take_batch(g, g.tiny() ? 1u : s.executor->home().takers(), *n, g.own);
+    // Where a thief visits, it comes back soon, and visits in its place.
+    take_batch(g, g.tiny() ? 1 : g.being_visited() ? SIZE_MAX : s.executor->home().takers(), *n, g.own);
     g.owner_near.set(now + granularity::owner_stays_away);
   }
   return owner_step::run;
@@ -129,7 +132,12 @@ inline closure* next_promoted(strand& s, frame& f, graph& g, bool as_data, graph
     bool tiny, visited;
     const auto arrival = graph::clock::now();
     {
-      const std::lock_guard hold(g.mutex);
+      // Relaxed: a hint. Others wait for what the owner visits.
+      if (g.wants_owner.load(base::memory_order_relaxed))
+        g.mutex.lock_first();
+      else
+        g.mutex.lock();
+      const std::lock_guard hold(g.mutex, std::adopt_lock);
       now = choose_step(s, f, g, arrival, for_all, folds);
       g.update_hint();
       tiny = g.tiny();
@@ -180,6 +188,7 @@ inline graph_outcome run_promoted(strand& s, frame& f, bool as_data) {
     if (first && s.top == &f) g.own.first_took = graph::clock::now() - g.own.start;
     if (s.top != &f) {
       g.nests.store(true, base::memory_order_relaxed);
+      s.visits.end();
       return graph_outcome::opened;
     }
     release_objects(s, f.objects);

@@ -26,6 +26,15 @@ WEFT_FUNCTION strand* outside_thief::steal() noexcept {
   return got;
 }
 
+WEFT_FUNCTION strand* outside_thief::steal_beside(const strand& s, std::size_t taken) noexcept {
+  // The graph does not end before the task that was taken from it.
+  strand* const got =
+      s.source_graph != nullptr ? hand_->take_beside(*s.source_graph, *s.victim, taken) : nullptr;
+  hand_->running_.store(nullptr, base::memory_order_relaxed);  // as in steal
+  set_current(context::outside);
+  return got;
+}
+
 WEFT_FUNCTION closure& outside_thief::task_of(const strand& s) noexcept {
   return *s.root.current.load(base::memory_order_relaxed);  // set by this thread
 }
@@ -42,6 +51,7 @@ WEFT_FUNCTION void outside_thief::pass_on(strand& s) noexcept {
 WEFT_FUNCTION void outside_thief::give_back(strand& s) noexcept { pass_on(s); }
 
 WEFT_FUNCTION void outside_thief::end(strand& s, std::exception_ptr thrown) noexcept {
+  hand_->in_vain_.forget();
   if (thrown) s.thrown = std::move(thrown);
   if (strand* const next = hand_->end(s)) pass_on(*next);
   set_current(context::outside);
@@ -60,6 +70,10 @@ WEFT_FUNCTION void outside_thief::request_stop(strand& s) noexcept {
 }
 
 WEFT_FUNCTION void outside_thief::stop(run_state& run) noexcept { engine_.stop(run); }
+
+WEFT_FUNCTION std::uint64_t outside_thief::visits() const noexcept {
+  return hand_->counters().of[counter::steal_attempts].load(base::memory_order_relaxed);  // see add
+}
 
 WEFT_FUNCTION unsigned outside_thief::workers() const noexcept {
   return static_cast<unsigned>(engine_.workers.size());

@@ -47,9 +47,9 @@ inline bool worker::promote(strand& s, frame& f) noexcept {
     const std::lock_guard hold(g->mutex);
     g->begin(s, f, from, inherited_priority(s, f), home_->options.versions);
     const std::size_t enough = g->at != nullptr ? 1 : 2;
-    g->look_ahead(enough, reach);
+    g->look_ahead(enough, reach, true);
     g->update_hint();
-    if (g->ready() < enough && g->can_be_given_up()) {
+    if (g->ready() < enough && !g->is_wide() && g->can_be_given_up()) {
       g->give_up();
     } else {
       f.attempts = 0;
@@ -108,15 +108,19 @@ inline strand* worker::take_from_graphs(strand& s, bool running) noexcept {
     if (batch == nullptr && may_take_ != nullptr && g->may_take.load(base::memory_order_relaxed) &&
         home_->bell.any_waiting())
       home_->bell.notify_one();
-    if (batch != nullptr) {
-      prepare(*batch->node);
-      begin(*batch);
-      adopt(*batch);
-      batch->batch.start = graph::clock::now();
-      return batch;
-    }
+    if (batch != nullptr) return begin_batch(batch);
   }
   return nullptr;
+}
+
+/// Makes a strand ready that was taken from a graph; null stays null.
+inline strand* worker::begin_batch(strand* batch) noexcept {
+  if (batch == nullptr) return nullptr;
+  prepare(*batch->node);
+  begin(*batch);
+  adopt(*batch);
+  batch->batch.start = graph::clock::now();
+  return batch;
 }
 
 /// Begins a batch with `first`, which was taken, and takes more ready nodes for one of the `takers` where
@@ -152,7 +156,7 @@ inline strand* worker::take_from_graph(graph& g, strand& s) noexcept {
   graph_node* n = g.take(may_take_);
   // What this thief has use for may stand behind much that is ready.
   for (std::size_t ready = g.ready(); may_take_ != nullptr && n == nullptr; ready = g.ready()) {
-    g.visit_ahead(ready + 1, granularity::large_frame);
+    g.visit_ahead(ready + 1, granularity::large_frame, false);
     if (g.ready() == ready || ready > granularity::large_frame) break;
     n = g.take(may_take_);
   }
@@ -177,6 +181,28 @@ inline strand* worker::take_from_graph(graph& g, strand& s) noexcept {
   return nullptr;
 }
 
+/// Takes another node where somebody who takes one after the other leaves as many as it has taken.
+/// *Requires*: one of them has not ended.
+inline strand* worker::take_beside(graph& g, strand& s, std::size_t taken) noexcept {
+  strand* batch = nullptr;
+  strand* owner = nullptr;
+  if (!g.mutex.try_lock()) return nullptr;
+  {
+    const std::lock_guard hold(g.mutex, std::adopt_lock);
+    g.visit_ahead(taken + 1, 2 * granularity::large_frame);
+    if (g.ready() > taken) batch = take_from_graph(g, s);
+    if (batch == nullptr) owner = pass_on(g);
+  }
+  if (batch == nullptr && g.may_take.load(base::memory_order_relaxed) && home_->bell.any_waiting())
+    home_->bell.notify_one();  // as in take_from_graphs
+  if (owner == nullptr) owner = std::exchange(to_continue_, nullptr);
+  if (owner != nullptr) {
+    take_from_waiting(*owner);
+    home_->submit(*owner);
+  }
+  return begin_batch(batch);
+}
+
 /// Ends a node of a worker's batch without the lock of its graph, and keeps for the batch what becomes ready
 /// by that. *Returns*: nodes that have to be made ready for all, under the lock.
 inline graph_node* keep_ready(const graph& g, node_batch& batch, graph_node& ended, bool owner) noexcept {
@@ -184,7 +210,6 @@ inline graph_node* keep_ready(const graph& g, node_batch& batch, graph_node& end
   graph_node* for_all = nullptr;
   std::uint32_t count = 0;
   ended.ran = true;
-  tell_closure(ended);
   release_waiting(ended, [&](graph_node& n) {  // the last one in reference order first
     const bool keeps = !g.is_for_all(n, owner);
     n.next = std::exchange(keeps ? kept : for_all, &n);

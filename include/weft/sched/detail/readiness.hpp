@@ -37,6 +37,7 @@ struct findings {
   const frame* ready_above = nullptr;
   bool next = false;  ///< the owner, who executes the frame, is about to come to the ready one
   bool cooldown = false;
+  bool only_graphs = false;  ///< graphs of frames are all there was
 };
 
 /// Finds a ready closure, from a frame on, oldest first (innermost first, where the strand says so), and a
@@ -50,11 +51,16 @@ inline findings find_ready(strand& s, pending_rights& pending, frame* from, thie
   findings found;
   const bool running = s.status.load(memory_order_relaxed) == strand_status::running;  // ordered by the lock
   const bool earliest = s.earliest_first.load(memory_order_relaxed);                   // a hint
+  bool graphs = false, others = false;
   // Acquire, here and below, pairs with the owner's release stores that publish frames and closures.
   for (frame* f = from; f != nullptr && (found.ready == nullptr || earliest);
        f = f->child.load(memory_order_acquire)) {
     // Acquire pairs with leave_graph.
-    if (f->flags.load(memory_order_acquire) != 0) continue;
+    if (const std::uint8_t flags = f->flags.load(memory_order_acquire); flags != 0) {
+      graphs = graphs || (flags & frame::promoted) != 0;
+      continue;
+    }
+    others = true;
     if (running && s.cooldown.covers(*f->parent)) {
       found.cooldown = true;
       break;
@@ -81,6 +87,7 @@ inline findings find_ready(strand& s, pending_rights& pending, frame* from, thie
     } else {
       c = f->scan != nullptr ? f->scan : f->first.load(memory_order_acquire);
       while (c != nullptr && c->state.load(memory_order_acquire) == closure_state::done) {
+        if (f->scan != c && f->passed != UINT8_MAX) ++f->passed;
         f->scan = c;
         c = c->next.load(memory_order_acquire);
       }
@@ -105,11 +112,12 @@ inline findings find_ready(strand& s, pending_rights& pending, frame* from, thie
       renames = renames || (!ready && c->what->kinds != nullptr);
     }
     if (in_this_frame != nullptr)
-      found.ready_above = seen >= granularity::crowded_frame ? f->parent : nullptr;
+      found.ready_above = f->passed + seen >= granularity::crowded_frame ? f->parent : nullptr;
     if (found.large == nullptr &&
         (seen == granularity::large_frame || (!whole && seen != 0) || (renames && in_this_frame == nullptr)))
       found.large = f;
   }
+  found.only_graphs = graphs && !others;
   return found;
 }
 

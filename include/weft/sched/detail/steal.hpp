@@ -97,6 +97,13 @@ inline bool worker::fence_for(steal_entry& entry) noexcept {
 /// Enters a strand that is executed: asks its owner to stand still, or orders itself behind a heavy fence.
 inline strand* worker::steal_from_running(strand& s) {
   using namespace base;
+  // A first look: a task without children, which gives nothing away. Relaxed: a hint; what matters is read
+  // again inside.
+  if (s.root.child.load(memory_order_relaxed) == nullptr &&
+      s.divisible.load(memory_order_relaxed) == nullptr) {
+    if (thorough_) ask(s);
+    return nullptr;
+  }
   if (engine::is_full(s)) return nullptr;
   if (strand* batch = take_from_graphs(s, true)) return batch;
   if (strand* part = take_part(s)) return part;
@@ -104,6 +111,8 @@ inline strand* worker::steal_from_running(strand& s) {
     look_again_at(s.cooldown.last());
     return nullptr;
   }
+  // Not before sleep: who sleeps is woken for what comes later, not for what is there.
+  if (!thorough_ && s.visits.goes_on(s.exposed.count())) return nullptr;
   // An owner that visits closures does not answer, and has nothing else running.
   if (const graph* const g = s.graphs.load(memory_order_acquire);
       g != nullptr && !thorough_ && g->owner_visits.load(memory_order_relaxed))
@@ -113,8 +122,8 @@ inline strand* worker::steal_from_running(strand& s) {
     look_again_at(s.cooldown.last());
   else if (thorough_)
     ask(s);  // when announce_hunger came, the cooldown may not have been over
-  // Relaxed: a first look from outside; what matters is read again inside.
-  if (s.root.child.load(memory_order_relaxed) == nullptr || !lock_for_theft(s)) return nullptr;
+  if (may_take_ != nullptr && in_vain_.covers(s)) return nullptr;
+  if (s.root.child.load(memory_order_relaxed) == nullptr || !lock_for_theft(s)) return nullptr;  // as above
   strand* got = nullptr;
   if (s.status.load(memory_order_relaxed) == strand_status::running) {  // ordered by the lock
     count(counter::steal_attempts);
@@ -126,6 +135,7 @@ inline strand* worker::steal_from_running(strand& s) {
     // Release pairs with the acquire in attend and look: the owner sees what was taken.
     if (got == nullptr && !s.cooldown.lies_ahead()) s.attention.fetch_or(hungry, memory_order_release);
     if (counted) s.attention.fetch_or(took, memory_order_release);
+    if (got == nullptr && may_take_ != nullptr) in_vain_.note(s);
   }
   s.mutex.unlock();
   return got;
@@ -164,8 +174,8 @@ inline findings worker::look_into(strand& s) noexcept {
     from = std::exchange(found.large, nullptr)->child.load(base::memory_order_acquire);
   } while (found.ready == nullptr);
   if (in_vain != nullptr) {
-    const auto end = deadline::clock::now();
-    s.cooldown.begin(*in_vain->parent, std::max(until, end + granularity::fruitless_search * (end - start)));
+    found.only_graphs = false;
+    s.cooldown.begin_after_search(*in_vain->parent, deadline::clock::now() - start, until);
   }
   return found;
 }
@@ -177,7 +187,9 @@ inline strand* worker::take_from(strand& s) noexcept {
   const findings found = look_into(s);
   if (found.large != nullptr) return take_from_graphs(s, true);
   closure* const c = found.ready;
+  if (c == nullptr && found.only_graphs) s.visits.begin(s.exposed.count());
   if (c == nullptr || !engine::take_place(s)) return nullptr;
+  const auto start = base::clock::now();
   spare_ = nullptr;
   // Relaxed: the owner sees it behind the entry protocol, other thieves under the lock.
   c->state.store(closure_state::stolen, base::memory_order_relaxed);
@@ -190,6 +202,7 @@ inline strand* worker::take_from(strand& s) noexcept {
   thief->root.current.store(c, base::memory_order_relaxed);           // published by the lock in adopt
   engine::join_run(*thief, *s.run.load(base::memory_order_relaxed));  // constant while the strand is in use
   thief->batch.start = base::clock::now();
+  thief->taking = thief->batch.start - start;
   begin(*thief);
   thief->deepest = s.exposed.deepest_below(c->depth);
   adopt(*thief);
@@ -203,7 +216,9 @@ inline void worker::note_theft(strand& ended) noexcept {
   using namespace granularity;
   const auto now = base::clock::now();
   const auto took = now - ended.batch.start;
-  if (took > short_theft) {
+  // To bring its end back takes as long as to take it out: as many cache lines travel.
+  const base::clock::duration travel = 2 * ended.taking;
+  if (took > std::max<base::clock::duration>(short_theft, travel)) {
     steal_backoff_ = 0;
   } else {
     no_steal_before_ = now + first_pause * (1u << steal_backoff_);
@@ -217,7 +232,7 @@ inline void worker::note_theft(strand& ended) noexcept {
   strand& victim = *ended.victim;
   const frame& below = *ended.victim_below;  // only compared
   const bool first = std::exchange(tiny_in_, &below) != &below;
-  if (took > tiny_theft) {
+  if (took > std::max<base::clock::duration>(tiny_theft, travel)) {
     // The first one after a pause may be long because of the pause. Another cooldown may have begun
     // meanwhile, after a search in vain.
     if (!first && tiny_thefts_ == 0 && victim.cooldown.is_for(below) &&

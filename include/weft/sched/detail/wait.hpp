@@ -53,13 +53,14 @@ inline void worker::keep(strand& s) noexcept {
   engine& e = *home_;
   // Relaxed: what others see of it only tells them that the strand is another one.
   kept_number_.store(kept_number_.load(base::memory_order_relaxed) + 1, base::memory_order_relaxed);
-  // Release hands the strand over; as a full fence, it comes before the look at sleepers.
-  if (strand* const before = kept_.exchange(&s, base::memory_order_seq_cst)) return e.enqueue(*before);
-  // Relaxed: who searches, sleeps for a moment, or was told, looks again behind a full fence before it
-  // sleeps.
-  if (e.bell.any_waiting() && e.searching.load(base::memory_order_relaxed) == 0 &&
-      e.timed_sleepers.load(base::memory_order_relaxed) == 0 &&
-      !e.kept_told.load(base::memory_order_relaxed)) {
+  strand* const before = take_kept();
+  // Hands the strand over. No exchange, for only this worker puts strands there. It comes before the look at
+  // sleepers, who look there behind a heavy fence.
+  base::owner_store(kept_, &s);
+  if (before != nullptr) return e.enqueue(*before);
+  // Who searches, sleeps for a moment, or was told, looks again behind a heavy fence before it sleeps.
+  if (e.bell.any_waiting() && base::owner_load(e.searching) == 0 && base::owner_load(e.timed_sleepers) == 0 &&
+      !base::owner_load(e.kept_told)) {
     e.kept_told.store(true, base::memory_order_relaxed);  // ordered by the release in notify_one
     e.bell.notify_one();
   }
@@ -105,16 +106,21 @@ inline bool worker::put_aside(strand& s, const wait_reason& what) noexcept {
   give_back_batches(s);
   running_.store(nullptr, memory_order_release);  // a hint for thieves; they check the status under the lock
   set_current(idle_);
-  s.mutex.lock();
-  s.status.store(strand_status::waiting, memory_order_relaxed);  // ordered by the lock
-  // Where nothing is pending, and no body gives work away, thieves need not find it. Relaxed: its own stores.
+  // Where nothing is pending, and no body gives work away, thieves need not find it, and nobody enters but
+  // who describes it. Relaxed: its own stores.
   const bool listed =
       s.root.child.load(memory_order_relaxed) != nullptr || s.divisible.load(memory_order_relaxed) != nullptr;
   s.waiting_at = listed ? this : nullptr;
   s.awaits = what;
-  ++s.waits;
-  s.mutex.unlock();
-  if (listed) waiting_.push_back(s);
+  s.waits.store(s.waits.load(memory_order_relaxed) + 1, memory_order_relaxed);  // published with the status
+  if (listed) {
+    s.mutex.lock();
+    s.status.store(strand_status::waiting, memory_order_relaxed);  // ordered by the lock
+    s.mutex.unlock();
+    waiting_.push_back(s);
+  } else {
+    s.status.store(strand_status::waiting_alone, memory_order_release);  // pairs with look_at_waiting_alone
+  }
   // From success on the strand belongs to whoever ends the closure or sets the signal: release hands
   // everything over; acquire takes the results if it has ended.
   bool waits;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/base/thread.hpp>
+#include <weft/graph/graph_fold.hpp>
 #include <weft/graph/graph_visit.hpp>
 #include <weft/observe/counters.hpp>
 #include <weft/observe/trace_slices.hpp>
@@ -10,6 +11,7 @@
 #include <weft/sched/detail/drain.hpp>
 #include <weft/sched/detail/readiness.hpp>
 #include <weft/sched/detail/strand_list.hpp>
+#include <weft/sched/detail/vain_visits.hpp>
 #include <weft/sched/worker_number.hpp>
 
 #include <string>
@@ -64,13 +66,22 @@ class worker {
   void join() {
     if (thread_.joinable()) thread_.join();
   }
+  /// Waits until nobody is inside the strand.
+  WEFT_COLD static void let_leave(strand& s) noexcept { const std::lock_guard passed(s.mutex); }
   /// Makes the strand this worker's own and runs on with it.
   void adopt(strand& s) noexcept {
-    s.mutex.lock();
-    if (s.status.load(base::memory_order_relaxed) == strand_status::waiting)
-      base::probe::wait_end(index_, &s);
-    s.status.store(strand_status::running, base::memory_order_relaxed);  // ordered by the lock
-    s.mutex.unlock();
+    const strand_status before = s.status.load(base::memory_order_relaxed);  // nobody else changes it
+    if (is_waiting(before)) base::probe::wait_end(index_, &s);
+    if (before == strand_status::waiting_alone) {
+      base::owner_store(s.status, strand_status::running);
+      // Either this sees a visitor, or that sees that the strand is executed.
+      if ((base::owner_load(s.attention) & thief_inside) != 0) [[unlikely]]
+        let_leave(s);
+    } else {
+      s.mutex.lock();
+      s.status.store(strand_status::running, base::memory_order_relaxed);  // ordered by the lock
+      s.mutex.unlock();
+    }
     s.executor = this;
     s.worker_number = number_.value();
     if (row_ != nullptr) [[unlikely]] {
@@ -136,6 +147,8 @@ class worker {
   strand* take_from_graphs(strand& s, bool running) noexcept;
   void look_again_at(deadline::clock::time_point t) noexcept;
   strand* take_from_graph(graph& g, strand& s) noexcept;
+  strand* take_beside(graph& g, strand& s, std::size_t taken) noexcept;
+  strand* begin_batch(strand* batch) noexcept;
   findings look_into(strand& s) noexcept;
   bool promote(strand& s, frame& f) noexcept;
 
@@ -181,7 +194,8 @@ class worker {
     base::clock::time_point since{};
   } seen_;                            ///< a strand kept by another worker
   std::uint32_t kept_by_others_ = 0;  ///< how many there were at the last look, in all
-  thief_filter may_take_ = nullptr;   ///< set where it is no thread, but the hand of a thief outside
+  thief_filter may_take_ = nullptr;   ///< set where it is no thread, but the hand of a thief outside,
+  vain_visits in_vain_;               ///< and what only that needs
   pending_rights rights_;
   std::uint64_t random_;
   strand* to_continue_ = nullptr;   ///< found while it searched: an owner that waits, and has to go on

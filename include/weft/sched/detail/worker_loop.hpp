@@ -138,9 +138,7 @@ inline void worker::begin(strand& s) noexcept {
   ++s.drains;  // whatever somebody remembers of its frames is over
   s.surplus = 0;
   s.deepest = exposure::unlimited;
-  s.cooldown.reset();
-  s.earliest_first.store(false, base::memory_order_relaxed);  // no thief can be inside, here and below
-  s.taken.store(0, base::memory_order_relaxed);               // no thief can be inside
+  s.forget_thieves();
   s.limit = no_inlining;
   s.floor = s.top = &s.root;
   s.root.objects = s.mark();
@@ -358,12 +356,15 @@ inline void worker::look_for_place() noexcept {
 /// Sleeps until something may have happened. *Returns*: what it found when it looked for the last time.
 inline strand* worker::sleep() {
   engine& e = *home_;
-  e.searching.fetch_sub(1, base::memory_order_relaxed);  // ordered by the heavy fence in prepare
-  const std::uint32_t key = e.bell.prepare();
-  e.kept_told.exchange(false, base::memory_order_seq_cst);  // before the look: pairs with keep
+  e.searching.fetch_sub(1, base::memory_order_seq_cst);  // as all before the fence: pairs with keep
+  const std::uint32_t key = e.bell.announce();
+  e.kept_told.store(false, base::memory_order_seq_cst);  // behind the key: who is told later changes that
+  const bool fenced = base::heavy_fence() != base::fenced::by_nothing;
   announce_hunger();
   thorough_ = true;
   look_again_ = deadline::clock::time_point::max();
+  if (!fenced && e.bell.waiting() < e.workers.size())  // what is kept may be seen later
+    look_again_at(deadline::clock::now() + granularity::kept_too_long);
   strand* found = e.closing.load(base::memory_order_seq_cst) ? nullptr : look_around();  // pairs with close
   thorough_ = false;
   kernel_thread_.store(base::kernel_thread(), base::memory_order_relaxed);  // see move_away
@@ -375,7 +376,7 @@ inline strand* worker::sleep() {
   } else if (look_again_ != deadline::clock::time_point::max()) {
     e.timed_sleepers.fetch_add(1, base::memory_order_relaxed);  // a hint, see offer
     e.bell.wait_until(key, std::min(look_again_, e.timers.earliest()));
-    e.timed_sleepers.fetch_sub(1, base::memory_order_relaxed);
+    e.timed_sleepers.fetch_sub(1, base::memory_order_seq_cst);  // as above
   } else if (const auto first = e.timers.earliest(); first != timer_queue::never) {
     count(counter::sleeps);
     e.bell.wait_until(key, first);

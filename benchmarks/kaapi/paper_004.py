@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The experiments of Gautier, Besseron and Pigeon (2007) on KAAPI: Fibonacci on processors that are there and on simulated ones, N-queens on
+the processes of this machine, and how much of a message's time is hidden behind computing. Used by `benchmarks/papers`."""
+import math
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+# Figure 6: T1 / Tp by processors, of fib(35) and fib(40), by the new implementation of KAAPI and the old one.
+FIGURE_6 = {1: (1, 1, 1, 1), 2: (1.96, 1.90, 1.98, 1.96), 4: (3.91, 3.61, 3.99, 3.90), 8: (7.57, 5.38, 7.96, 7.38), 16: (11.81, 4.67, 15.33, 10.30)}
+# A loopback of 100 Mbit/s with packets of an Ethernet, in a network namespace of its own.
+SLOW_NETWORK = "ip link set lo mtu 1500 up && tc qdisc add dev lo root tbf rate 100mbit burst 2kb latency 400ms && exec \"$@\""
+HOW = {"mpi": "MPI_Isend, compute, MPI_Wait", "messages": "weft's messages", "flow": "weft's data flow"}
+
+
+def build(out, program, compiler, *words):
+    made = out / f"004-{program}"
+    command = [compiler, "-std=c++20", "-O2", "-DNDEBUG", f"-I{ROOT / 'include'}", f"-I{ROOT / 'benchmarks/support'}", *words, str(HERE / f"{program}.cpp"),
+               "-o", str(made), "-lboost_context", "-pthread"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: {done.stderr.strip()}")
+    return made.resolve()
+
+
+def run(command, **options):
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: {done.stderr.strip() or done.returncode}")
+    return [[float(v) for v in line.split(",")] for line in done.stdout.splitlines()]
+
+
+def figure_6(page, lines, small):
+    page.heading("Figure 6: Fibonacci, a task for each call and each sum", 3)
+    sizes, virtual = ((20, 25), (16, 20)) if small else ((35, 40), (25, 30))
+    compiler = shutil.which("g++") or "c++"
+    here = {(int(n), int(workers)): seconds for n, workers, seconds in run([build(page.out, "fib", compiler), 1 if small else 5, *sizes])}
+    machine = ["-DWEFT_PLATFORM=\"simulation/platform.hpp\"", "-DWEFT_ASYMMETRIC=1", "-DWEFT_CHECKED=0", f"-I{ROOT / 'tests'}",
+               *(str(ROOT / f"tests/simulation/{name}.cpp") for name in ("cost_model", "machine"))]
+    simulated = {(int(n), int(workers)): took for n, workers, took in run([build(page.out, "fib_simulated", compiler, *machine), *virtual])}
+    page.table("004-figure-6", ["processors", *(f"fib({n}), {who}" for n in (35, 40) for who in ("published", "published, old")), *(f"fib({n}), here" for n in sizes),
+                                *(f"fib({n}), simulated" for n in virtual)],
+               [[p, *published, *(here[n, 1] / here[n, p] if (n, p) in here else math.nan for n in sizes), *(simulated[n, 1] / simulated[n, p] for n in virtual)]
+                for p, published in FIGURE_6.items()])
+    ps = list(FIGURE_6)
+    page.figure(lines(ps, {"fib(35), published": [f[0] for f in FIGURE_6.values()], "fib(40), published": [f[2] for f in FIGURE_6.values()],
+                           **{f"fib({n}), simulated": [simulated[n, 1] / simulated[n, p] for p in ps] for n in virtual}}, "processors", "T1 / Tp", log=False),
+                f"Here: {os.cpu_count()} processors. Simulated: the scheduler of weft on processors where each operation has a price, as test simulation.scaling; smaller numbers, since a "
+                "task of weft takes a few nanoseconds where the paper's took 33.5.")
+    page.table("004-fib", ["n", "plain program, s", "one worker, s", "T1 / Ts here", "T1 / Ts published: KAAPI's low level", "Athapascan"],
+               [[n, here[n, 0], here[n, 1], here[n, 1] / here[n, 0], 13.4, 81] for n in sizes])
+
+
+def figure_7(page, plot, launch, small):
+    page.heading("Figure 7: N-queens, how busy the processors are", 3)
+    program, processes = build(page.out, "queens", launch.compiler, "-DOMPI_SKIP_MPICXX"), min(2, os.cpu_count())
+    found = run([*launch(processes), program, *((8, 10) if small else (14, 15, 16))], env=launch.environment)
+    page.table("004-figure-7", ["queens", "solutions", "seconds", "idle, % of the time of all"],
+               [[int(n), int(solutions), seconds, 100 * (1 - statistics.mean(shares))] for n, solutions, seconds, *shares in found])
+    drawn, axes = plot.subplots(figsize=(7, 3.2))
+    for n, _, _, *shares in found:
+        axes.plot([100 * s for s in shares], label=f"{int(n)} queens")
+    axes.set_xlabel("% of the run"), axes.set_ylabel("% busy"), axes.set_ylim(0, 105), axes.grid(alpha=0.3), axes.legend()
+    page.figure(drawn, f"Share of the time that {processes} processes with one worker each spend in searches; every placement in the first five rows is a task. The paper: 23 queens on 1422 "
+                       "processors, idle 22.72 of 4434.9 s, which is 0.51 % (printed: 0.63 %).")
+
+
+def figure_8(page, plot, launch, small):
+    page.heading("Figure 8: a message, and computing meanwhile", 3)
+    slow = ["unshare", "--net", "bash", "-c", SLOW_NETWORK, "bash"]
+    if None in map(shutil.which, ("unshare", "ip", "tc")) or subprocess.run([*slow, "true"], capture_output=True).returncode != 0:
+        page.text("Left out: a network of 100 Mbit/s needs the programs unshare, ip and tc, and the permission to make a network namespace.")
+        return
+    program = build(page.out, "overlap", launch.compiler, "-DOMPI_SKIP_MPICXX")
+    tcp = {**launch.environment, "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl_tcp_if_include": "lo", "OMPI_MCA_btl_tcp_links": "1"}
+    rows = []
+    for size in (2048, 65536):
+        drawn, axes = plot.subplots(figsize=(7, 3.6))
+        for how, name in HOW.items():
+            found = run([*slow, *launch(2), program, how, size, 3 if small else 21, 0, 0.25, 0.5, 0.75, 1, 1.5, 2], env=tcp)
+            equal, total = found[4]
+            rows.append([size, name, found[0][1], equal, total, 1 - (total - equal) / found[0][1]])
+            axes.plot([c for c, _ in found], [t for _, t in found], marker="o", label=name)
+        axes.set_xlabel("microseconds of computing"), axes.set_ylabel("microseconds in all"), axes.set_ylim(bottom=0), axes.grid(alpha=0.3), axes.legend()
+        page.figure(drawn, f"{size} bytes and an acknowledgement between two processes, by TCP over a loopback of 100 Mbit/s. Flat, then along the time of computing: hidden. Parallel to it from "
+                           "the beginning: not hidden.")
+    page.table("004-figure-8", ["bytes", "by", "us without computing", "us of computing", "us in all", "share of the message's time that is hidden"], rows)
+    page.text("The paper's finding of 2007 was that MPI over TCP makes no progress while a program computes, and that a thread which sends and receives does. Each process needs two processors "
+              "for that: where there are two in all, the sending and the receiving thread interrupt those that compute.")
+
+
+class Launch:
+    """How programs are started with Open MPI; `compiler` is None where it is missing."""
+
+    def __init__(self):
+        self.launcher, self.compiler = shutil.which("mpiexec.openmpi"), shutil.which("mpicxx.openmpi")
+        if self.launcher is None:
+            self.compiler = None
+        self.environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+    def __call__(self, processes):
+        return [self.launcher, "--oversubscribe", "-n", str(processes)]
+
+
+def paper_004(page, plot, lines, small):
+    page.heading("004: KAAPI, work stealing and data flow")
+    figure_6(page, lines, small)
+    launch = Launch()
+    if launch.compiler is None:
+        page.text("Figures 7 and 8 need Open MPI: apt-get install libopenmpi-dev openmpi-bin")
+        return
+    figure_7(page, plot, launch, small)
+    figure_8(page, plot, launch, small)

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSL-1.0
+# weft::metis and weft::scotch: weft::weft for programs that include weft/placement/metis.hpp or scotch.hpp, with the library
+# that is found. Without it there is no such target.
+foreach(weft_library IN ITEMS metis scotch)
+  if(NOT TARGET weft_${weft_library})
+    find_path(WEFT_${weft_library}_INCLUDE NAMES ${weft_library}.h PATH_SUFFIXES ${weft_library})
+    find_library(WEFT_${weft_library}_LIBRARY ${weft_library})
+    set(weft_libraries "${WEFT_${weft_library}_LIBRARY}")
+    if(weft_library STREQUAL "scotch")
+      find_library(WEFT_scotcherr_LIBRARY scotcherr)
+      list(APPEND weft_libraries "${WEFT_scotcherr_LIBRARY}")
+    endif()
+    mark_as_advanced(WEFT_${weft_library}_INCLUDE WEFT_${weft_library}_LIBRARY WEFT_scotcherr_LIBRARY)
+    if(WEFT_${weft_library}_INCLUDE AND NOT weft_libraries MATCHES "NOTFOUND")
+      add_library(weft_${weft_library} INTERFACE)
+      target_include_directories(weft_${weft_library} SYSTEM INTERFACE "${WEFT_${weft_library}_INCLUDE}")
+      target_link_libraries(weft_${weft_library} INTERFACE weft::weft ${weft_libraries})
+      add_library(weft::${weft_library} ALIAS weft_${weft_library})
+    endif()
+  endif()
+endforeach()

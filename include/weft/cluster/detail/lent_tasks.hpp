@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSL-1.0
+// The tasks of this process that are executed in others.
+#pragma once
+
+#include <weft/cluster/detail/code_address.hpp>
+#include <weft/cluster/detail/message.hpp>
+#include <weft/cluster/detail/parcels.hpp>
+#include <weft/cluster/detail/travel.hpp>
+#include <weft/cluster/exceptions.hpp>
+#include <weft/cluster/options.hpp>
+#include <weft/sched/definitions.hpp>
+#include <weft/sched/outside_thief.hpp>
+
+#include <exception>
+#include <new>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace weft::inline WEFT_ABI::remote {
+
+/// To the runtime they count as executed, until they have ended there or come back unbegun.
+/// *Thread safety*: the thread that serves.
+class lent_tasks {
+ public:
+  lent_tasks(sched::outside_thief& thief, std::size_t largest, cluster_counters& counters) noexcept
+      : thief_(thief), largest_(largest), counters_(counters) {}
+  lent_tasks(const lent_tasks&) = delete;
+  lent_tasks& operator=(const lent_tasks&) = delete;
+
+  /// Whether this one may go.
+  static bool may_go(const sched::closure& c) noexcept {
+    if (c.what->travels == nullptr || *c.what->travels == nullptr) return false;
+    const sched::travel* const how = (*c.what->travels)();
+    return how != nullptr && how->may_go(c);
+  }
+
+  /// Appends ready tasks to an answer, the oldest first: one, since it is the largest as a rule; and where
+  /// that is from a large frame, more of them, at most `wanted`, until half of what is ready there is taken
+  /// or the answer has so many bytes. *Returns*: their numbers.
+  task_range lend(writer& w, int to, unsigned wanted, std::size_t bytes_at_most) {
+    const task_range all{last_id_ + 1, 0};
+    const sched::strand* last = nullptr;
+    unsigned lent = 0;
+    for (int tries = 0; lent < wanted && tries < 4 && w.bytes().size() < bytes_at_most;) {
+      sched::strand* const s = take_(last, lent);
+      if (s == nullptr) break;
+      if (send_(w, *s, to)) {
+        last = s;
+        ++lent;
+      } else {
+        ++tries;
+      }
+    }
+    return {all.first, last_id_};
+  }
+  /// A task has ended elsewhere, of which this was sent.
+  void take_back(reader& r) {
+    std::uint64_t id = 0;
+    bool well = false, stopped = false, results = false;
+    r(id, well, stopped, results);
+    const away a = no_longer_away_(id);
+    sched::closure& c = sched::outside_thief::task_of(*a.place);
+    std::exception_ptr thrown;
+    try {
+      if (!well) thrown = detail::unpack_exception(r);
+      if (results)
+        a.how->take_back(c, r, well);
+      else
+        a.how->lose(c);
+    } catch (...) {
+      thrown = std::current_exception();
+      a.how->lose(c);
+    }
+    if (stopped) sched::outside_thief::request_stop(*a.place);
+    thief_.end(*a.place, std::move(thrown));
+  }
+  /// A task has come back unbegun. `stays`: it is executed here.
+  void declined(std::uint64_t id, bool stays) {
+    if (!stays) returned_.reserve(returned_.size() + 1);
+    sched::strand& s = *no_longer_away_(id).place;
+    stays ? thief_.give_back(s) : returned_.push_back(&s);
+  }
+  /// So have those that were in a message for which the receiver had no memory.
+  void refused(task_range r) {
+    for (std::uint64_t id = r.first; id <= r.last; ++id)
+      if (away_.contains(id)) declined(id, true);
+  }
+  /// A task has ended elsewhere, and there is no memory for what is told of that.
+  void end_without_memory(std::uint64_t id) {
+    const away a = no_longer_away_(id);
+    a.how->lose(sched::outside_thief::task_of(*a.place));
+    thief_.end(*a.place, std::make_exception_ptr(std::bad_alloc()));
+  }
+  /// Tasks that have come back go to whoever has a worker first: this process, or one that asks. *Returns*:
+  /// whether one has gone to a worker of this process.
+  bool execute_returned() {
+    if (returned_.empty() || !(thief_.workers_idle() || sched::outside_thief::stopped(*returned_.back())))
+      return false;
+    thief_.give_back(*returned_.back());
+    returned_.pop_back();
+    return true;
+  }
+
+  /// Calls `tell(to, id)` once for each task whose run was stopped.
+  template <class Tell>
+  bool tell_stops(Tell tell) {
+    bool some = false;
+    for (auto& [id, a] : away_) {
+      if (a.stopped || !sched::outside_thief::stopped(*a.place)) continue;
+      a.stopped = some = true;
+      tell(a.to, id);
+    }
+    return some;
+  }
+  /// The task has requested a stop of its run.
+  void request_stop(std::uint64_t id) {
+    const auto found = away_.find(id);
+    if (found != away_.end()) sched::outside_thief::request_stop(*found->second.place);
+  }
+  /// Nobody can tell any more how they have ended.
+  void lose_all(const std::string& why) {
+    for (auto& [id, a] : away_) {
+      a.how->lose(sched::outside_thief::task_of(*a.place));
+      thief_.end(*a.place, std::make_exception_ptr(error(why)));
+    }
+    away_.clear();
+    for (sched::strand* const s : std::exchange(returned_, {})) thief_.give_back(*s);
+  }
+
+ private:
+  struct away {
+    sched::strand* place;
+    const sched::travel* how;
+    int to;
+    bool stopped = false;  // and the other process was told
+  };
+
+  /// The next one to go, behind `last`, if there was one, and so many in all.
+  sched::strand* take_(const sched::strand* last, unsigned lent) {
+    if (!returned_.empty()) {
+      sched::strand* const s = returned_.back();
+      returned_.pop_back();
+      return s;
+    }
+    return last == nullptr ? thief_.steal() : thief_.steal_beside(*last, lent);
+  }
+  /// *Returns*: false if it does not travel after all.
+  bool send_(writer& w, sched::strand& s, int to) {
+    if (sched::outside_thief::stopped(s)) {
+      thief_.give_back(s);
+      return false;
+    }
+    sched::closure& c = sched::outside_thief::task_of(s);
+    const item_frame whole(w);
+    try {
+      w.limit(largest_ <= SIZE_MAX - whole.begin() ? whole.begin() + largest_ : SIZE_MAX);
+      const code_address type = loaded_code::at_start().find(reinterpret_cast<const void*>(*c.what->travels));
+      const sched::travel* const how = (*c.what->travels)();
+      w(++last_id_, type.module, type.offset);
+      how->pack(c, w);
+      whole.close(w);
+      w.limit(SIZE_MAX);
+      away_.emplace(last_id_, away{&s, how, to});
+    } catch (...) {  // it is too long, or there is no memory: then it is executed here
+      whole.undo(w);
+      w.limit(SIZE_MAX);
+      ++counters_.closures_kept;
+      thief_.give_back(s);
+      return false;
+    }
+    ++counters_.closures_sent;
+    return true;
+  }
+  away no_longer_away_(std::uint64_t id) {
+    const auto found = away_.find(id);
+    if (found == away_.end()) throw error("weft: a process of the cluster has ended a task twice");
+    const away a = found->second;
+    away_.erase(found);
+    return a;
+  }
+
+  sched::outside_thief& thief_;
+  const std::size_t largest_;
+  cluster_counters& counters_;
+  std::uint64_t last_id_ = 0;
+  std::unordered_map<std::uint64_t, away> away_;
+  std::vector<sched::strand*> returned_;  // which others have declined
+};
+
+}  // namespace weft::inline WEFT_ABI::remote

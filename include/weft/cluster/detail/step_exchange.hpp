@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a process does for a step that is partitioned: agrees with the others on where tasks are, and executes
+// its own in rounds of iterations.
+#pragma once
+
+#include <weft/cluster/detail/step_leader.hpp>
+#include <weft/cluster/detail/step_talk.hpp>
+#include <weft/cluster/detail/step_tasks.hpp>
+#include <weft/cluster/partition_options.hpp>
+
+#include <string>
+#include <thread>
+
+namespace weft::inline WEFT_ABI::remote {
+
+/// One process. A run is a sequence of rounds of iterations. Within a round processes tell each other only
+/// values and failures. *Thread safety*: the thread that calls run().
+class step_exchange {
+ public:
+  step_exchange(step_place at, const partition_options& options)
+      : at_(std::move(at)),
+        by_(*at_.by),
+        options_(options),
+        mail_(by_),
+        talk_(by_, step_, mail_, counters_),
+        leader_(step_, options_, by_.size()) {}
+  step_exchange(const step_exchange&) = delete;
+  step_exchange& operator=(const step_exchange&) = delete;
+
+  /// Records a step, and compares it with those of the others. *Throws*: in all processes what it throws in
+  /// the first one where it does; weft::error.
+  template <class F>
+  void record(F& f) {
+    std::exception_ptr thrown;
+    try {
+      at_.runtime.run([this, &f] { step_.record(f); });
+      require_travel_();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    if (by_.size() == 1) {
+      if (thrown) std::rethrow_exception(thrown);
+      place_({std::vector<unsigned>(step_.tasks().size()), {}});
+      return;
+    }
+    writer mine;
+    mine(thrown == nullptr);
+    if (thrown) {
+      detail::pack_exception(mine, thrown);
+    } else {
+      mine(static_cast<std::uint64_t>(step_.tasks().size()));
+      for (const auto& t : step_.tasks()) mine(t.identity);
+    }
+    guarded_([&] {
+      const bytes told =
+          talk_.agree(mine, [this](std::vector<bytes>& all, writer& w) { leader_.compare(all, w); });
+      talk_.begin_stage();
+      reader r{std::span<const std::byte>(told)};
+      const auto by = r.get<std::int32_t>();  // whose exception it is; -1: nobody's
+      if (by == -1)
+        thrown = nullptr;
+      else if (by != by_.rank() || thrown == nullptr)
+        thrown = detail::unpack_exception(r);
+    });
+    if (thrown) std::rethrow_exception(thrown);
+  }
+
+  /// Executes so many iterations. *Throws*: in all processes what the serial program throws first;
+  /// weft::error.
+  void run(std::uint64_t iterations) {
+    if (by_.size() == 1) {
+      mail_.begin(0, size_(), 0);
+      at_.runtime.run([&] { tasks_->run(iterations, mail_); });
+      counters_.tasks += iterations * tasks_->own().size();
+      counters_.steps += iterations;
+      return;
+    }
+    std::exception_ptr thrown;
+    guarded_([&] {
+      writer mine;
+      mine(iterations);
+      bytes told =
+          talk_.agree(mine, [this](std::vector<bytes>& all, writer& w) { leader_.begin_run(all, w); });
+      for (;;) {
+        reader r{std::span<const std::byte>(told)};
+        const auto next = r.get<order>();
+        if (next == order::go) {
+          told = round_(r);
+          continue;
+        }
+        talk_.begin_stage();
+        if (next == order::throw_) {
+          const bool own = r.get<std::int32_t>() == by_.rank();
+          thrown = own ? mail_.failure().second : detail::unpack_exception(r);
+        }
+        if (next == order::finish) move_all_([](std::uint32_t, unsigned) { return true; });
+        all_valid_ = true;
+        return talk_.settle();
+      }
+    });
+    if (thrown) std::rethrow_exception(thrown);
+    counters_.steps += iterations;
+  }
+
+  const partition_counters& counters() const noexcept { return counters_; }
+  const std::vector<unsigned>& processor() const noexcept { return plan_->processor(); }
+  std::size_t tasks() const noexcept { return step_.tasks().size(); }
+  bool placed() const noexcept { return plan_.has_value(); }
+
+ private:
+  using order = step_leader::order;
+
+  std::uint32_t size_() const noexcept { return static_cast<std::uint32_t>(step_.tasks().size()); }
+  std::size_t rank_() const noexcept { return static_cast<std::size_t>(by_.rank()); }
+
+  void require_travel_() const {
+    if (by_.size() == 1) return;
+    for (const auto& o : step_.objects())
+      if (o.written && o.kind == nullptr)
+        throw error(
+            "weft: an object of a partitioned step is of a type that cannot be sent to other processes; " +
+            step_.name_of(o.first) + " is the first that uses it");
+  }
+
+  void place_(const placed_tasks& p) {
+    tasks_.reset();
+    plan_.emplace(step_, p.processor, static_cast<unsigned>(by_.size()));
+    tasks_.emplace(step_, *plan_, static_cast<unsigned>(by_.rank()), p.start, mail_);
+  }
+  /// A stage with iterations. `r`: the verdict. *Returns*: the next one.
+  bytes round_(reader& r) {
+    const auto n = r.get<std::uint64_t>();
+    const std::optional<step_plan> before = r.get<bool>() ? std::exchange(plan_, {}) : std::nullopt;
+    if (!plan_) {
+      placed_tasks next;
+      r(next.processor, next.start);
+      if (before) ++counters_.redistributions;
+      place_(next);
+    }
+    mail_.begin(talk_.stage(), size_(), plan_->channels().size());
+    talk_.begin_stage();
+    if (before) move_all_(*before, [this](std::uint32_t o, unsigned p) { return plan_->needs(o, p); });
+    all_valid_ = false;
+    base::atomic<bool> ended{false};
+    std::thread root([&] {
+      try {
+        at_.runtime.run([&] { tasks_->run(n, mail_); });
+      } catch (...) {  // what has failed is known already, but for what comes before the first task
+        if (!mail_.limited()) mail_.fail(0, std::current_exception());
+      }
+      ended.store(true, base::memory_order_release);  // pairs with the load below
+      by_.wake();
+    });
+    struct joined {
+      std::thread& t;
+      step_mail& mail;
+      ~joined() {
+        mail.limit(0);  // an error of the messages: nothing that is awaited will come
+        t.join();
+      }
+    };
+    {
+      const joined at_end{root, mail_};
+      talk_.serve_until([&ended] { return ended.load(base::memory_order_acquire); });
+    }
+    talk_.flush();
+    counters_.tasks += n * tasks_->own().size();
+    writer mine;
+    const auto [place, why] = mail_.failure();
+    writer exception;
+    if (why) detail::pack_exception(exception, why);
+    mine(place, exception.bytes());
+    std::vector<std::pair<std::uint32_t, double>> costs;
+    for (own_task* const t : tasks_->own())
+      if (const auto [seconds, times] = t->take_cost(); times != 0)
+        costs.emplace_back(t->number(), seconds / static_cast<double>(times));
+    std::vector<std::pair<std::uint32_t, double>> sizes;
+    for (const sending_task* const t : tasks_->senders())
+      sizes.emplace_back(t->object(), static_cast<double>(t->last_size()));
+    mine(costs, sizes);
+    return talk_.agree(mine, [this](std::vector<bytes>& all, writer& w) { leader_.end_round(all, w); });
+  }
+  template <class Needs>
+  void move_all_(Needs needs) {
+    if (!all_valid_) move_all_(*plan_, needs);
+  }
+  /// Sends the values of objects to those who need them and have not got them, and waits for those of others.
+  template <class Needs>
+  void move_all_(const step_plan& from, Needs needs) {
+    if (all_valid_) return;
+    for (std::uint32_t o = 0; o < step_.objects().size(); ++o) {
+      const std::uint32_t holder = from.holder(o);
+      if (holder == step_plan::nobody) continue;
+      std::optional<writer> value;
+      for (unsigned p = 0; p < static_cast<unsigned>(by_.size()); ++p) {
+        if (from.valid(o, p) || !needs(o, p)) continue;
+        if (p == rank_()) talk_.expect_move();
+        if (holder != rank_()) continue;
+        const auto& object = step_.objects()[o];
+        if (!value) object.kind->pack(object.at, value.emplace());
+        talk_.move(static_cast<int>(p), o, value->bytes());
+      }
+    }
+    talk_.await_moves();
+  }
+
+  /// An error here concerns all processes: they cannot go on without this one.
+  template <class Go>
+  void guarded_(Go go) {
+    try {
+      go();
+    } catch (...) {
+      const std::string why = detail::look_at(std::current_exception()).text;
+      by_.fail(why);
+      throw error(why);
+    }
+  }
+
+  step_place at_;
+  transport& by_;
+  const partition_options options_;
+  partition_counters counters_;
+  step_record step_;
+  step_mail mail_;
+  step_talk talk_;
+  step_leader leader_;  // in process 0
+  std::optional<step_plan> plan_;
+  std::optional<step_tasks> tasks_;
+  bool all_valid_ = true;  // every process has the value of every object
+};
+
+}  // namespace weft::inline WEFT_ABI::remote

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSL-1.0
+// How the processes of a partitioned step talk: stages with a report and a verdict at the end, values and
+// failures in between.
+#pragma once
+
+#include <weft/cluster/detail/step_mail.hpp>
+#include <weft/cluster/detail/step_record.hpp>
+#include <weft/cluster/partition_options.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace weft::inline WEFT_ABI::remote {
+
+/// One process's end. At the end of a stage all processes report to process 0, which answers all with its
+/// verdict; so a message of a later stage than its receiver's has come early, and waits. *Thread safety*: the
+/// thread that serves.
+class step_talk {
+ public:
+  step_talk(transport& by, const step_record& step, step_mail& mail, partition_counters& counters)
+      : by_(by), step_(step), mail_(mail), counters_(counters) {
+    sent_.resize(static_cast<std::size_t>(by_.size()));
+    reports_.resize(sent_.size());
+  }
+  step_talk(const step_talk&) = delete;
+  step_talk& operator=(const step_talk&) = delete;
+
+  std::uint32_t stage() const noexcept { return stage_; }
+  /// Reports, and waits for the verdict, which process 0 finds by `decide`. Then a new stage begins:
+  /// begin_stage() is to be called when it may have messages.
+  bytes agree(writer& mine, const std::function<void(std::vector<bytes>&, writer&)>& decide) {
+    if (by_.rank() == 0) {
+      reports_[0] = std::move(mine.bytes());
+      serve_until([this] { return reported_ == by_.size() - 1; });
+      writer w;
+      decide(reports_, w);
+      outgoing m = step_message(step_kind::verdict, stage_);
+      m.body().put(w.bytes().data(), w.bytes().size());
+      const bytes sealed = m.seal();
+      for (int to = 1; to < by_.size(); ++to) send_(to, sealed, false);
+      verdict_ = std::move(w.bytes());
+      reported_ = 0;
+    } else {
+      outgoing m = step_message(step_kind::report, stage_);
+      m.body().put(mine.bytes().data(), mine.bytes().size());
+      send_(0, m.seal(), false);
+      serve_until([this] { return verdict_.has_value(); });
+    }
+    ++stage_;
+    return *std::exchange(verdict_, {});
+  }
+  void begin_stage() {
+    for (auto& [from, message] : std::exchange(early_, {})) receive_(std::move(message), from);
+  }
+
+  template <class Done>
+  void serve_until(Done done) {
+    auto last = clock::now();
+    while (!done()) {
+      bool some = flush();
+      bytes message;
+      if (const int from = by_.receive(message); from >= 0) {
+        receive_(std::move(message), from);
+        some = true;
+      }
+      if (some) {
+        last = clock::now();
+        continue;
+      }
+      // With little delay at first, and as long as a task waits for a value.
+      const auto quiet = clock::now() - last;
+      const bool awaited = mail_.waits() != 0;
+      if (quiet < (awaited ? microseconds(200) : microseconds(20)))
+        base::yield();
+      else
+        by_.wait(std::min<std::chrono::nanoseconds>(quiet / 4, microseconds(awaited ? 100 : 500)));
+    }
+  }
+  /// Sends what tasks have left to be sent. *Returns*: whether there was anything.
+  bool flush() {
+    auto all = mail_.take_outbox();
+    for (auto& [to, message] : all) send_(to, std::move(message), true);
+    const std::uint64_t place = mail_.untold_failure();
+    if (place == step_mail::none) return !all.empty();
+    for (int to = 0; to < by_.size(); ++to) {
+      if (to == by_.rank()) continue;
+      outgoing m = step_message(step_kind::failed, stage_);
+      m.body()(place);
+      send_(to, m.seal(), true);
+    }
+    return true;
+  }
+  /// All that was sent has come, everywhere. Then all processes may leave.
+  void settle() {
+    writer mine;
+    mine(sent_);
+    const bytes told = agree(mine, [this](std::vector<bytes>& all, writer& w) {
+      std::vector<std::uint64_t> sum(sent_.size());
+      for (const bytes& b : all) {
+        reader r{std::span<const std::byte>(b)};
+        const auto of = r.get<std::vector<std::uint64_t>>();
+        for (std::size_t p = 0; p < std::min(of.size(), sum.size()); ++p) sum[p] += of[p];
+      }
+      w(sum);
+    });
+    reader r{std::span<const std::byte>(told)};
+    const auto sum = r.get<std::vector<std::uint64_t>>();
+    begin_stage();
+    serve_until([&] { return received_ >= sum.at(static_cast<std::size_t>(by_.rank())); });
+    writer none;
+    agree(none, [](std::vector<bytes>&, writer&) {});
+    begin_stage();
+  }
+  /// Sends the value of an object, between rounds; and how many are to come to this process.
+  void move(int to, std::uint32_t object, const bytes& value) {
+    outgoing m = step_message(step_kind::move, stage_);
+    m.body()(object);
+    m.body().put(value.data(), value.size());
+    send_(to, m.seal(), true);
+  }
+  void expect_move() noexcept { ++moves_; }
+  void await_moves() {
+    serve_until([this] { return moves_ == 0; });
+  }
+
+ private:
+  using clock = base::clock;
+  using microseconds = std::chrono::microseconds;
+
+  void receive_(bytes message, int from) {
+    incoming m(message, from);
+    const std::uint32_t stage = m.run();
+    if (stage > stage_) {
+      early_.emplace_back(from, std::move(message));
+      return;
+    }
+    const auto kind = m.body().get<step_kind>();
+    switch (kind) {
+      case step_kind::report: {
+        bytes& mine = reports_.at(static_cast<std::size_t>(from));
+        mine.resize(m.body().left());
+        m.body().take(mine.data(), mine.size());
+        ++reported_;
+        return;
+      }
+      case step_kind::verdict:
+        verdict_.emplace(m.body().left());
+        return m.body().take(verdict_->data(), verdict_->size());
+      case step_kind::value:
+        ++received_;
+        if (stage == stage_) mail_.deliver(std::move(message));
+        return;
+      case step_kind::move: {
+        ++received_;
+        const auto& o = step_.objects().at(m.body().get<std::uint32_t>());
+        o.kind->unpack(o.at, m.body());
+        --moves_;
+        return;
+      }
+      case step_kind::failed:
+        ++received_;
+        if (stage == stage_) mail_.limit(m.body().get<std::uint64_t>());
+        return;
+    }
+  }
+  void send_(int to, bytes message, bool counted) {
+    if (counted) ++sent_[static_cast<std::size_t>(to)];
+    ++counters_.messages;
+    counters_.bytes += message.size();
+    by_.send(to, std::move(message));
+  }
+
+  transport& by_;
+  const step_record& step_;
+  step_mail& mail_;
+  partition_counters& counters_;
+  std::uint32_t stage_ = 1;
+  std::vector<std::pair<int, bytes>> early_;  // messages of later stages
+  std::vector<std::uint64_t> sent_;           // to each process, without reports and verdicts,
+  std::uint64_t received_ = 0;                // and from all
+  std::int64_t moves_ = 0;  // that have not come; less than 0: more have come than are awaited
+  std::optional<bytes> verdict_;
+  std::vector<bytes> reports_;  // of process 0, as the next one
+  int reported_ = 0;
+};
+
+}  // namespace weft::inline WEFT_ABI::remote

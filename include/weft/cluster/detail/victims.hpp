@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSL-1.0
+// Whom a process of a cluster asks for tasks, and how soon again.
+#pragma once
+
+#include <weft/base/config.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace weft::inline WEFT_ABI::remote {
+
+/// The other processes, as one that has no work sees them. Where many have tasks, as in a search of a tree,
+/// any of them is as good, and who asks at random finds larger ones and spares the process that began. Where
+/// one has them all, as in a loop, it must be asked again. So the one that has given a task is asked again
+/// the more often, the more often others had none.
+class victims {
+ public:
+  victims(int rank, int size) noexcept
+      : rank_(rank),
+        others_(size - 1),
+        random_(static_cast<std::uint64_t>(rank) * 0x9E3779B97F4A7C15ull + 1) {}
+
+  /// Nothing was asked in vain yet in this run.
+  void begin() noexcept { misses_ = 0; }
+  /// Whom to ask now. *Requires*: there are others.
+  int next() noexcept {
+    giver_asked_ = giver_ >= 0 && prefers_giver_();
+    last_ = giver_asked_ ? giver_ : static_cast<int>(next_random_() % static_cast<unsigned>(others_));
+    return last_ < rank_ ? last_ : last_ + 1;
+  }
+  /// The last one has given a task.
+  void has_given() noexcept {
+    if (!giver_asked_) luck_ += (certain - luck_) / 8;
+    giver_ = last_;
+    misses_ = 0;
+  }
+  /// It had nothing. *Returns*: how long to wait before the next request: not at all at first, then longer
+  /// each time that so many were in vain. Where there are a thousand processes, most have nothing at the
+  /// beginning and at the end of a run: to ask all of them without a pause would be most of the messages.
+  std::chrono::microseconds has_nothing(std::chrono::microseconds at_most) noexcept {
+    if (!giver_asked_ && misses_ == 0) luck_ -= luck_ / 8;
+    const int rounds = ++misses_ / std::clamp(others_, 1, 8);
+    return std::min(std::chrono::microseconds(rounds == 0 ? 0 : 5 << std::min(rounds, 12)), at_most);
+  }
+
+ private:
+  static constexpr int certain = 256, least = 16;
+
+  bool prefers_giver_() noexcept {
+    if (misses_ == 0) return static_cast<int>(next_random_() % certain) >= std::max(luck_, least);
+    return misses_ == 1 && !giver_asked_;
+  }
+  std::uint64_t next_random_() noexcept {
+    random_ ^= random_ << 13;
+    random_ ^= random_ >> 7;
+    return random_ ^= random_ << 17;
+  }
+
+  int rank_, others_;
+  std::uint64_t random_;
+  int last_ = -1, giver_ = -1;  // not counting this process
+  bool giver_asked_ = false;    // the last time
+  int luck_ = certain / 2;      // how often one chosen at random had a task, while there were some
+  int misses_ = 0;              // answers without a task in a row
+};
+
+}  // namespace weft::inline WEFT_ABI::remote

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSL-1.0
+// How a step is partitioned, and what a process has done for it.
+#pragma once
+
+#include <weft/placement/owner_computes.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace weft::inline WEFT_ABI {
+
+/// Options of a partitioned step; the same in all processes. An aggregate for designated initialisers.
+struct partition_options {
+  /// Where tasks are executed: weft::placement::owner_computes, etf, dsc, metis, scotch, or a function of the
+  /// program's own. Process 0 calls it.
+  placement::method method = placement::owner_computes;
+  /// Of each task, in seconds, in the order of their forks. Empty: all alike, until they have been measured.
+  std::vector<double> costs = {};
+  /// Tasks are placed anew between steps when a step would then take less than 1 minus so much of its time,
+  /// as far as the measured costs tell. 1: never.
+  double threshold = 0.2;
+  double latency = 20e-6;  ///< of a message, in seconds
+  double bandwidth = 1e9;  ///< in bytes per second
+};
+
+/// What one process has done for a partitioned step so far.
+struct partition_counters {
+  std::uint64_t steps = 0;
+  std::uint64_t tasks = 0;            ///< of the step, executed here
+  std::uint64_t messages = 0;         ///< sent, all kinds
+  std::uint64_t bytes = 0;            ///< of these
+  std::uint64_t redistributions = 0;  ///< how often tasks were placed anew
+};
+
+}  // namespace weft::inline WEFT_ABI

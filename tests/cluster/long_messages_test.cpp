@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: BSL-1.0
+// Values longer than a message, and processes without memory for them.
+#include "fault/waiting.hpp"
+#include "support/catch.hpp"
+
+#include <weft/cluster/threads.hpp>
+#include <weft/weft.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+/// From so many bytes on the n-th allocation fails, counted from 0, while it is armed.
+constexpr std::size_t large = 1 << 20;
+std::atomic<bool> armed{false};
+std::atomic<int> until_failure{0}, fired{0};
+
+[[maybe_unused]] bool fails(std::size_t size) {
+  if (size < large || !armed || until_failure-- != 0) return false;
+  ++fired;
+  return true;
+}
+
+}  // namespace
+
+#ifndef WEFT_TEST_THREAD_SANITIZER  // it has replacements of its own
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  void* const p = fails(size) ? nullptr : std::malloc(size);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return fails(size) ? nullptr : std::malloc(size);
+}
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+#endif
+
+namespace {
+
+using numbers = std::vector<long>;
+constexpr std::size_t many = 1 << 18;  // 2 MiB
+
+std::atomic<int> executed{0};
+/// Until others have executed so many tasks, or this process has to.
+void wait_for_others(int tasks) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (executed < tasks && fired == 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+}
+
+void add_one(weft::update<numbers> v) {
+  for (long& x : *v) ++x;
+  ++executed;
+}
+void add_up(weft::read<numbers> v, weft::write<long> sum) {
+  long all = 0;
+  for (const long x : *v) all += x;
+  sum = all;
+  ++executed;
+}
+numbers make_numbers(long n) {
+  ++executed;
+  return numbers(static_cast<std::size_t>(n), 3);
+}
+
+long update_elsewhere(std::size_t n, int rounds) {
+  weft::shared<numbers> v(numbers(n, 1));
+  weft::shared<long> sum;
+  for (int i = 0; i < rounds; ++i) weft::fork(add_one, v);
+  weft::fork(add_up, v, sum);
+  wait_for_others(rounds + 1);
+  weft::sync();
+  return sum.get();
+}
+
+struct done {
+  bool right = false, no_memory = false;
+  std::string error;
+};
+/// One run with one large allocation that fails.
+template <class F>
+done run_failing(weft::thread_cluster& c, int which, F body) {
+  done d;
+  executed = fired = 0;
+  until_failure = which;
+  armed = true;
+  try {
+    if constexpr (std::is_same_v<decltype(c.run(body)), bool>)
+      d.right = c.run(body);
+    else
+      d.right = c.run(body) == body();
+  } catch (const std::bad_alloc&) {
+    d.no_memory = true;
+  } catch (const weft::error& e) {
+    d.error = e.what();
+  }
+  armed = false;
+  return d;
+}
+
+}  // namespace
+
+TEST_CASE("a long message goes in parts, which may overtake each other", "[cluster]") {
+  for (unsigned disorder = 0; disorder < 6; ++disorder) {
+    const int processes = 2 + static_cast<int>(disorder) % 3;
+    weft::thread_cluster c(processes, {.part_bytes = 1024}, {.disorder = disorder});
+    executed = fired = 0;
+    CHECK(c.run([] { return update_elsewhere(5000, 3); }) == 20000);
+    CHECK(executed == 4);
+    executed = 0;
+    const numbers made = c.run([] {
+      auto a = weft::fork(make_numbers, 4000), b = weft::fork(make_numbers, 3000);
+      wait_for_others(2);
+      weft::sync();
+      numbers both = a.get();
+      both.insert(both.end(), b.get().begin(), b.get().end());
+      return both;
+    });
+    CHECK(made == numbers(7000, 3));
+    std::uint64_t bytes = 0, messages = 0, taken = 0;
+    for (int i = 0; i < processes; ++i) {
+      const weft::cluster_counters n = c.counters(i);
+      bytes += n.bytes;
+      messages += n.messages;
+      taken += n.closures_received;
+      CHECK(n.memory_refused == 0);
+    }
+    CHECK(taken >= 6);
+    CHECK(c.counters(0).long_messages >= 4);  // tasks, and the result of the run
+    CHECK(bytes / messages < 1100);
+  }
+}
+
+TEST_CASE("a process asks for few parts, and for one long message at a time", "[cluster]") {
+  using namespace weft::remote;
+  thread_hub hub(2, {});
+  thread_transport here(hub, 0), there(hub, 1);
+  weft::cluster_counters sent, received;
+  parcels from(here, 1024, sent), to(there, 1024, received);
+  const auto message = [](std::byte content) { return bytes(10'000, content); };
+  from.send(1, kind::ended, message(std::byte{1}), {1, 1});
+  from.send(1, kind::ended, message(std::byte{2}), {2, 2});
+  CHECK(sent.messages == 2);
+  bytes all[2];
+  int complete = 0;
+  const auto deliver = [](parcels& p, thread_transport& at) {
+    parcels::outcome last;
+    bytes b;
+    for (int source = at.receive(b); source >= 0; source = at.receive(b)) {
+      incoming m(b, source);
+      if (auto o = p.handle(m); o.state != parcels::fate::open) last = std::move(o);
+    }
+    return last;
+  };
+  for (int round = 0; round < 100 && complete < 2; ++round) {
+    const auto asked = received.messages;
+    if (auto o = deliver(to, there); o.state == parcels::fate::complete) {
+      CHECK(o.about.first == static_cast<std::uint64_t>(complete) + 1);
+      all[complete++] = o.message;
+    }
+    to.begin_next();
+    to.begin_next();
+    CHECK(received.messages - asked <= 2);
+    deliver(from, here);
+  }
+  REQUIRE(complete == 2);
+  CHECK(all[0] == message(std::byte{1}));
+  CHECK(all[1] == message(std::byte{2}));
+}
+
+TEST_CASE("a task that has too many bytes is executed at home", "[cluster]") {
+  weft::thread_cluster c(2, {.largest_task = 10'000});
+  executed = fired = 0;
+  const long got = c.run([] {
+    weft::shared<numbers> v(numbers(5000, 1)), w(numbers(1000, 1));
+    weft::shared<long> a, b;
+    weft::fork(add_up, v, a);
+    weft::fork(add_up, w, b);
+    wait_for_others(1);
+    weft::sync();
+    return a.get() + b.get();
+  });
+  CHECK(got == 6000);
+  CHECK(c.counters(0).closures_kept == 1);
+  CHECK(c.counters(0).closures_sent == 1);
+}
+
+TEST_CASE("parts of a few bytes are refused", "[cluster]") {
+  CHECK_THROWS_AS(weft::thread_cluster(2, {.part_bytes = 100}), weft::option_error);
+}
+
+TEST_CASE("where memory is refused, a task is executed at home, or its result is that", "[cluster]") {
+  if (weft_test::thread_sanitized) return;
+  int right = 0, no_memory = 0;
+  std::uint64_t refused = 0, kept = 0;
+  for (const std::size_t part_bytes : {std::size_t{64} << 10, std::size_t{16} << 20})
+    for (int which = 0;; ++which) {
+      REQUIRE(which < 100);
+      weft::thread_cluster c(2, {.part_bytes = part_bytes}, {.disorder = static_cast<unsigned>(which)});
+      const done d =
+          run_failing(c, which, [] { return update_elsewhere(many, 1) == 2 * static_cast<long>(many); });
+      INFO("allocation " << which << ", parts of " << part_bytes);
+      CHECK((d.right || d.no_memory || d.error.find("memory") != std::string::npos ||
+             d.error.find("bad_alloc") != std::string::npos));
+      if (part_bytes < large) CHECK(d.error.empty());
+      if (fired == 0) {
+        CHECK(d.right);
+        break;
+      }
+      if (!d.error.empty()) continue;  // a process without memory for a message ends them all
+      right += d.right;
+      no_memory += d.no_memory;
+      refused += c.counters(0).memory_refused + c.counters(1).memory_refused;
+      kept += c.counters(0).closures_kept;
+      fired = executed = 0;
+      CHECK(c.run([] { return update_elsewhere(100, 1); }) == 200);
+    }
+  CHECK(right > 2);
+  CHECK(no_memory > 2);
+  CHECK(refused > 2);
+  CHECK(kept > 0);
+}
+
+TEST_CASE("where memory is refused for the result of a run, that is named", "[cluster]") {
+  if (weft_test::thread_sanitized) return;
+  int named = 0;
+  for (int which = 0;; ++which) {
+    REQUIRE(which < 100);
+    weft::thread_cluster c(2);
+    const done d = run_failing(c, which, [] { return numbers(many, 1); });
+    if (fired == 0) break;
+    named += d.error.find("no memory") != std::string::npos;
+  }
+  CHECK(named > 1);
+}

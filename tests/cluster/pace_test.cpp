@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSL-1.0
+// When a process of a cluster asks for tasks, and for how many.
+#include "support/catch.hpp"
+
+#include <weft/cluster/detail/pace.hpp>
+
+using namespace std::chrono_literals;
+using weft::remote::pace;
+
+namespace {
+
+/// One that has seen guests of this length, and answers that take 100 us.
+pace used_to(pace::duration length) {
+  pace p;
+  p.begin();
+  for (int i = 0; i < 100; ++i) {
+    const pace::time_point now{};
+    p.asked(now, true);
+    p.answered(now + 100us);
+    p.ended(1, length);
+  }
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("a process asks for one task at first, then for more of short ones") {
+  pace p = used_to(20us);
+  CHECK(p.number() == 1);
+  CHECK(p.number() == 4);
+  CHECK(p.number() == 16);
+  const unsigned most = p.number();  // the work of eight answers, 0.8 ms
+  CHECK(most >= 38);
+  CHECK(most <= 41);
+  CHECK(p.number() == most);
+  p.begin();
+  CHECK(p.number() == 1);
+  CHECK(p.number() == 1);  // nothing is known of the tasks of this run
+}
+
+TEST_CASE("of long tasks a process asks for one, and not ahead") {
+  pace p = used_to(2ms);
+  CHECK(p.number() == 1);
+  CHECK(p.number() == 1);
+  CHECK_FALSE(p.asks_ahead(0));
+}
+
+TEST_CASE("a process does not ask ahead for tasks that are done sooner where they are") {
+  CHECK_FALSE(used_to(3us).asks_ahead(0));
+  CHECK(used_to(10us).asks_ahead(0));
+}
+
+TEST_CASE("a process asks ahead when half of the work is done, once for each guest that ends") {
+  pace p = used_to(20us);
+  CHECK_FALSE(p.asks_ahead(21));
+  CHECK(p.asks_ahead(18));
+  p.asked({}, false);
+  p.answered(pace::time_point{} + 100us);
+  CHECK(p.asks_ahead(0));
+  p.asked({}, true);
+  p.answered(pace::time_point{} + 100us);
+  CHECK_FALSE(p.asks_ahead(0));
+  p.ended(1, 20us);
+  CHECK(p.asks_ahead(0));
+}
+
+TEST_CASE("one guest that was interrupted changes little") {
+  pace p = used_to(20us);
+  p.ended(1, 20ms);
+  CHECK(p.asks_ahead(0));
+  for (int i = 0; i < 3; ++i) p.number();
+  CHECK(p.number() >= 30);
+}
+
+TEST_CASE("what has come ahead is given back after two milliseconds, or two answers") {
+  CHECK(used_to(20us).longest_wait() == 2ms);
+  pace p = used_to(20us);
+  for (int i = 0; i < 100; ++i) {
+    p.asked({}, true);
+    p.answered(pace::time_point{} + 10ms);
+  }
+  CHECK(p.longest_wait() > 15ms);
+}

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: BSL-1.0
+// Partitioned steps of a cluster whose processes are threads, against the serial program.
+#include "step_program.hpp"
+#include "support/catch.hpp"
+#include "support/environment.hpp"
+
+#include <weft/cluster/partition.hpp>
+#include <weft/cluster/threads.hpp>
+#include <weft/placement/dsc.hpp>
+#include <weft/placement/etf.hpp>
+#include <weft/weft.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <numeric>
+#include <thread>
+
+using namespace weft_test;
+using weft::partition_options, weft::thread_cluster;
+
+namespace {
+
+constexpr int cells = 24, times = 14;  // of a stencil
+
+/// Another placement each time it is asked.
+weft::placement::method anywhere(std::uint32_t seed) {
+  return [random = std::make_shared<std::minstd_rand>(seed)](const weft::placement::task_graph& g,
+                                                             const weft::placement::machine& m) {
+    std::vector<unsigned> on(g.costs.size());
+    for (unsigned& p : on) p = static_cast<unsigned>((*random)() % m.processors);
+    return weft::placement::list_schedule(g, m, on);
+  };
+}
+/// A threshold that no placement misses: tasks move at each occasion.
+constexpr double always = -1e9;
+
+struct named {
+  const char* name;
+  weft::placement::method place;
+};
+const std::vector<named> methods{{"owner_computes", weft::placement::owner_computes},
+                                 {"etf", weft::placement::etf},
+                                 {"dsc", weft::placement::dsc},
+                                 {"anywhere", anywhere(1)}};
+
+/// What all processes got, and did.
+struct outcome {
+  std::vector<step_values> values;
+  std::vector<std::string> thrown;
+  weft::partition_counters sum;
+};
+
+outcome run_step(thread_cluster& c, const step_program& p, const partition_options& options,
+                 const std::vector<std::uint64_t>& runs) {
+  const auto size = static_cast<std::size_t>(c.size());
+  outcome o{std::vector<step_values>(size), std::vector<std::string>(size), {}};
+  std::vector<weft::partition_counters> counters(size);
+  c.each([&](thread_cluster::process& here) {
+    const auto at = static_cast<std::size_t>(here.rank());
+    step_objects objects(p);
+    weft::partitioned step(here, [&] { objects.fork(); }, options);
+    try {
+      for (const std::uint64_t n : runs) step.run(n);
+    } catch (const std::runtime_error& e) {
+      o.thrown[at] = e.what();
+    }
+    o.values[at] = objects.values();
+    counters[at] = step.counters();
+  });
+  for (const auto& n : counters) {
+    o.sum.steps += n.steps;
+    o.sum.tasks += n.tasks;
+    o.sum.messages += n.messages;
+    o.sum.redistributions += n.redistributions;
+  }
+  return o;
+}
+
+}  // namespace
+
+TEST_CASE("a stencil is what it is serially, on any number of processes, by every method", "[partition]") {
+  std::vector<double> expected(cells);
+  {
+    std::vector<double> v(cells), u(cells);
+    std::iota(v.begin(), v.end(), 0.0);
+    const auto sweep = [](const auto& a, auto& b) {
+      for (int i = 0; i < cells; ++i)
+        b[i] = a[(i + cells - 1) % cells] * .3 + a[i] * .5 + a[(i + 1) % cells] * .2;
+    };
+    for (int k = 0; k < times; ++k) sweep(v, u), sweep(u, v);
+    expected = v;
+  }
+  for (const named& method : methods)
+    for (const int processes : {1, 2, 3, 8}) {
+      thread_cluster c(processes, {}, {.disorder = processes == 3 ? 5u : 0u});
+      std::atomic<int> wrong{0};
+      std::atomic<std::uint64_t> tasks{0}, messages{0};
+      c.each([&](thread_cluster::process& here) {
+        std::vector<std::unique_ptr<weft::shared<double>>> v, u;
+        for (int i = 0; i < cells; ++i) {
+          v.push_back(std::make_unique<weft::shared<double>>(i));
+          u.push_back(std::make_unique<weft::shared<double>>(0.0));
+        }
+        const auto sweep = [](auto& a, auto& b) {
+          for (int i = 0; i < cells; ++i)
+            weft::fork([](double l, double m, double r, double& to) { to = l * .3 + m * .5 + r * .2; },
+                       weft::read(*a[(i + cells - 1) % cells]), weft::read(*a[i]),
+                       weft::read(*a[(i + 1) % cells]), weft::write(*b[i]));
+        };
+        weft::partitioned step(here, [&] { sweep(v, u), sweep(u, v); }, {.method = method.place});
+        step.run(times / 2);
+        step.run(times - times / 2);
+        for (int i = 0; i < cells; ++i) wrong += v[i]->get() != expected[i];
+        tasks += step.counters().tasks;
+        messages += step.counters().messages;
+      });
+      INFO(method.name << ", " << processes << " processes");
+      CHECK(wrong == 0);
+      CHECK(tasks == 2u * cells * times);
+      CHECK((messages > 0) == (processes > 1));
+    }
+}
+
+TEST_CASE("random steps give what the serial program gives", "[partition]") {
+  std::uint64_t compared = 0, redistributed = 0;
+  const auto first = static_cast<std::uint32_t>(seed() % 1000000);
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    const std::uint32_t s = i < 20 ? i + 1 : first + i;
+    std::minstd_rand random(s);
+    const step_program p = random_step(s, 1 + static_cast<unsigned>(random() % 40));
+    const std::vector<std::uint64_t> runs{1 + random() % 5, 0, 1 + random() % 16};
+    step_values expected = first_values(p);
+    for (std::uint64_t k = 0; k < runs[0] + runs[2]; ++k) interpret(p, expected);
+    const int processes = 1 + static_cast<int>(i % 8);
+    const named& method = methods[random() % methods.size()];
+    const auto disorder = random() % 3 == 0 ? 0u : static_cast<std::uint32_t>(1 + random() % 1000);
+    thread_cluster c(processes, {.runtime = {.workers = 1 + i % 2}}, {.disorder = disorder});
+    const outcome o = run_step(c, p, {.method = method.place, .threshold = i % 3 == 0 ? 0.2 : always}, runs);
+    INFO("seed " << s << ", " << processes << " processes, disorder " << disorder << ", " << method.name);
+    for (const step_values& v : o.values) CHECK(v.numbers == expected.numbers);
+    for (const step_values& v : o.values) CHECK(v.texts == expected.texts);
+    for (const std::string& t : o.thrown) CHECK(t == "");
+    compared += o.values.size();
+    redistributed += o.sum.redistributions;
+  }
+  std::printf("steps compared in %llu processes, tasks placed anew %llu times\n",
+              static_cast<unsigned long long>(compared), static_cast<unsigned long long>(redistributed));
+  CHECK(redistributed > 20);
+}
+
+TEST_CASE("all processes throw what the serial program throws first", "[partition]") {
+  std::uint64_t threw = 0;
+  const auto first = static_cast<std::uint32_t>(seed() % 1000000);
+  weft::remote::register_exception<step_failure>();
+  for (std::uint32_t i = 0; i < 48; ++i) {
+    const std::uint32_t s = i < 32 ? i + 1 : first + i;
+    std::minstd_rand random(s);
+    const step_program p = random_step(s, 2 + static_cast<unsigned>(random() % 30), 1 + i % 4);
+    const std::vector<std::uint64_t> runs{1 + random() % 16};
+    std::string expected;
+    try {
+      step_values v = first_values(p);
+      for (std::uint64_t k = 0; k < runs[0]; ++k) interpret(p, v);
+    } catch (const step_failure& e) {
+      expected = e.what();
+    }
+    threw += !expected.empty();
+    const int processes = 1 + static_cast<int>(i % 8);
+    const auto disorder = random() % 3 == 0 ? 0u : static_cast<std::uint32_t>(1 + random() % 1000);
+    thread_cluster c(processes, {.runtime = {.workers = 1 + i / 2 % 2}}, {.disorder = disorder});
+    const outcome o = run_step(c, p, {.method = anywhere(s), .threshold = always}, runs);
+    INFO("seed " << s << ", " << processes << " processes, disorder " << disorder);
+    for (const std::string& t : o.thrown) CHECK(t == expected);
+  }
+  std::printf("steps that threw: %llu of 48\n", static_cast<unsigned long long>(threw));
+  CHECK(threw > 20);
+}
+
+namespace {
+
+/// What each process says of a step that `f` makes, `f(process)`.
+template <class F>
+std::vector<std::string> errors_of(thread_cluster& c, const F& f) {
+  std::vector<std::string> said(static_cast<std::size_t>(c.size()));
+  c.each([&](thread_cluster::process& here) {
+    std::string& text = said[static_cast<std::size_t>(here.rank())];
+    try {
+      f(here);
+      text = "nothing";
+    } catch (const std::exception& e) {
+      text = e.what();
+    } catch (...) {
+      text = "something";
+    }
+  });
+  return said;
+}
+void require_all(const std::vector<std::string>& said, const std::string& part) {
+  for (const std::string& s : said) {
+    INFO(s);
+    CHECK(s.find(part) != std::string::npos);
+  }
+}
+
+struct pointer {
+  int* to = nullptr;
+};
+struct only_moves {
+  only_moves() = default;
+  only_moves(only_moves&&) = default;
+  only_moves& operator=(only_moves&&) = default;
+};
+
+}  // namespace
+
+TEST_CASE("a step that cannot be divided is an error in all processes, which says why", "[partition]") {
+  for (const int processes : {1, 3}) {
+    thread_cluster c(processes);
+    const auto make = [&c](const auto& fork) {
+      return errors_of(c, [&fork](thread_cluster::process& here) {
+        weft::shared<int> x(1);
+        weft::partitioned step(here, [&] { fork(x, here.rank()); });
+        step.run(3);
+        if (x.get() < 0) throw std::logic_error("negative");
+      });
+    };
+    const auto add = [](int& v) { ++v; };
+    require_all(make([](auto& x, int) { weft::fork([](int v) { return v; }, weft::read(x)); }),
+                "weft: task 0 ('task') of a partitioned step cannot be repeated");
+    require_all(make([&](auto& x, int) {
+                  weft::fork(add, weft::update(x));
+                  weft::fork({.name = "eventful", .event = true}, add, weft::update(x));
+                }),
+                "weft: task 1 ('eventful') of a partitioned step cannot be repeated");
+    require_all(make([](auto& x, int) {
+                  weft::fork([](only_moves, int& v) { ++v; }, only_moves(), weft::update(x));
+                }),
+                "cannot be repeated");
+    require_all(make([](auto&, int) { throw std::runtime_error("not today"); }), "not today");
+    require_all(make([&](auto& x, int) { weft::fork(add, weft::update(x)); }), "nothing");
+    require_all(errors_of(c,
+                          [](thread_cluster::process& here) {
+                            weft::shared<pointer> x;
+                            weft::partitioned step(here,
+                                                   [&] { weft::fork([](pointer&) {}, weft::update(x)); });
+                            step.run(2);
+                          }),
+                processes == 1 ? "nothing"
+                               : "weft: an object of a partitioned step is of a type that cannot be "
+                                 "sent to other processes; task 0 ('task') is the first");
+    if (processes == 1) continue;
+    require_all(make([&](auto& x, int rank) {
+                  for (int i = 0; i < 2 + rank; ++i) weft::fork(add, weft::update(x));
+                }),
+                "weft: the partitioned step has 3 tasks in process 1, and 2 in process 0");
+    require_all(
+        make([&](auto& x, int rank) {
+          weft::fork(add, weft::update(x));
+          if (rank == 2)
+            weft::fork([](int& v) { --v; }, weft::update(x));
+          else
+            weft::fork(add, weft::update(x));
+        }),
+        "weft: task 1 ('task') of the partitioned step is another function in process 2 than in process 0");
+    require_all(make([](auto&, int rank) {
+                  if (rank == 1) throw std::runtime_error("only here");
+                }),
+                "only here");
+    require_all(errors_of(c,
+                          [&add](thread_cluster::process& here) {
+                            weft::shared<int> x(1);
+                            weft::partitioned step(here, [&] { weft::fork(add, weft::update(x)); });
+                            step.run(here.rank() == 2 ? 5 : 4);
+                          }),
+                "weft: process 2 runs the partitioned step 5 times, and process 0 4 times");
+    const auto with = [&](const partition_options& options) {
+      return errors_of(c, [&](thread_cluster::process& here) {
+        weft::shared<int> x(1);
+        weft::partitioned step(here, [&] { weft::fork(add, weft::update(x)); }, options);
+        step.run(4);
+      });
+    };
+    require_all(with({.costs = {1, 2}}), "weft: partition_options::costs has 2 costs for 1 tasks");
+    require_all(with({.method = [](const auto&, const auto&) { return weft::placement::schedule(); }}),
+                "weft: the method of a partitioned step has not placed all tasks");
+    require_all(
+        with({.method = [](const auto&, const auto&) { return weft::placement::schedule{{7}, {0}, 1}; }}),
+        "weft: the method of a partitioned step has placed a task nowhere");
+    require_all(with({.method = [](const auto&, const auto&) -> weft::placement::schedule {
+                  throw std::logic_error("no idea");
+                }}),
+                "no idea");
+  }
+}
+
+TEST_CASE(
+    "tasks that use an object twice, read what nobody writes, or write nothing, are as they are serially",
+    "[partition]") {
+  thread_cluster c(3, {}, {.disorder = 3});
+  std::atomic<int> right{0};
+  c.each([&](thread_cluster::process& here) {
+    weft::shared<int> x(3), sum(0);
+    weft::shared<pointer> constant;  // never sent, since it is never written
+    weft::shared<std::string> text;
+    weft::partitioned step(
+        here,
+        [&] {
+          weft::fork([](int a, int b, int& to) { to += a * b; }, weft::read(x), weft::read(x),
+                     weft::update(sum));
+          weft::fork([](const int&, const pointer&) {}, weft::read(sum), weft::read(constant));
+          weft::fork([](pointer, weft::write<std::string> t) { t = std::string("again"); },
+                     weft::read(constant), weft::write(text));
+          weft::fork([] {});
+          weft::fork({.name = "last", .priority = 3}, [](int& v) { v %= 1000; }, weft::update(sum));
+        },
+        {.method = anywhere(9), .threshold = always});
+    step.run(50);
+    right += sum.get() == 450 && x.get() == 3 && text.get() == "again";
+    if (here.rank() == 0) right += step.tasks() == 5;
+    right += step.placement().size() == 5;
+  });
+  CHECK(right == 7);
+}
+
+TEST_CASE("a stop that a task requests cancels the step in all processes", "[partition]") {
+  for (const std::uint32_t disorder : {0u, 1u, 2u, 3u}) {
+    thread_cluster c(3, {}, {.disorder = disorder});
+    std::atomic<int> cancelled{0}, went_on{0};
+    c.each([&](thread_cluster::process& here) {
+      std::vector<int> x(6);
+      int stops = 1;
+      weft::partitioned step(here,
+                             [&] {
+                               for (std::size_t i = 0; i < 6; ++i)
+                                 weft::fork(
+                                     [i](const int& from, const int& stop, int& to) {
+                                       to = from + 1;
+                                       if (stop != 0 && i == 3 && to > 20) weft::this_task::request_stop();
+                                     },
+                                     weft::read(weft::borrow(x[(i + 1) % 6])),
+                                     weft::read(weft::borrow(stops)), weft::update(weft::borrow(x[i])));
+                             },
+                             {.method = anywhere(disorder)});
+      try {
+        step.run(1000000);
+      } catch (const weft::cancelled&) {
+        ++cancelled;
+      }
+      x.assign(6, 0);
+      stops = 0;
+      step.run(5);
+      std::vector<int> expected(6);
+      for (int k = 0; k < 5; ++k)
+        for (std::size_t i = 0; i < 6; ++i) expected[i] = expected[(i + 1) % 6] + 1;
+      went_on += x == expected;
+    });
+    CHECK(cancelled == 3);
+    CHECK(went_on == 3);
+  }
+}
+
+TEST_CASE("tasks that turn out to be longer than others are spread", "[partition]") {
+  thread_cluster c(2);
+  std::vector<std::vector<unsigned>> placed(2);
+  std::atomic<std::uint64_t> redistributions{0};
+  c.each([&](thread_cluster::process& here) {
+    std::vector<std::unique_ptr<weft::shared<int>>> x;
+    for (int i = 0; i < 8; ++i) x.push_back(std::make_unique<weft::shared<int>>(0));
+    weft::partitioned step(here, [&] {
+      for (std::size_t i = 0; i < 8; ++i)
+        weft::fork(
+            [i](int& v) {
+              ++v;
+              if (i < 4) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            },
+            weft::update(*x[i]));
+    });
+    step.run(10);
+    placed[static_cast<std::size_t>(here.rank())] = step.placement();
+    redistributions += step.counters().redistributions;
+    for (auto& each : x) redistributions += each->get() == 10 ? 0 : 100;
+  });
+  CHECK(placed[0] == placed[1]);
+  CHECK(placed[0][0] == 0);
+  CHECK(placed[0][3] == 1);  // at first tasks 0 to 3 were in process 0
+  CHECK(redistributions >= 2);
+  CHECK(redistributions < 100);
+}
+
+TEST_CASE("a damaged message ends the step in all processes", "[partition]") {
+  for (std::uint64_t which = 1; which <= 30; which += 1 + which / 8) {
+    thread_cluster c(2, {}, {.damaged = which});
+    const auto said = errors_of(c, [](thread_cluster::process& here) {
+      weft::shared<int> x(0), y(0);
+      weft::partitioned step(here, [&] {
+        weft::fork([](const int& a, int& b) { b = a + 1; }, weft::read(x), weft::update(y));
+        weft::fork([](const int& a, int& b) { b = a + 1; }, weft::read(y), weft::update(x));
+      });
+      step.run(40);
+    });
+    require_all(said, "is damaged");
+  }
+}
+
+TEST_CASE("the bodies of a step are in the traces of their processes", "[partition]") {
+  thread_cluster c(2, {.runtime = {.trace = "/dev/null"}});
+  std::atomic<int> right{0};
+  c.each([&](thread_cluster::process& here) {
+    weft::shared<int> x(0);
+    weft::partitioned step(here, [&] {
+      for (int i = 0; i < 10; ++i) weft::fork([](int& v) { ++v; }, weft::update(x));
+    });
+    step.run(10);
+    right += x.get() == 100;
+  });
+  CHECK(right == 2);
+}

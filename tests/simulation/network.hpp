@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSL-1.0
+// A simulated network, and a cluster whose processes are connected by it: runtimes whose threads belong to
+// one simulated machine.
+#pragma once
+
+#include "support/random.hpp"
+#include "virtual_time.hpp"
+
+#include <weft/cluster/detail/member.hpp>
+#include <weft/cluster/transport.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <queue>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace simulation {
+
+/// What messages take, in nanoseconds: of the order of a network with 100 Gbit/s.
+struct network_options {
+  double latency = 1'500;
+  double per_byte = 0.1;     ///< on the line of the sender, and again on that of the receiver
+  double overhead = 300;     ///< of a message, for the thread that sends it, and for the one that receives it
+  std::uint64_t delays = 0;  ///< a seed: messages take longer by chance, so that they overtake; 0: none,
+  std::uint64_t longest_delay = 10'000;  ///< by less than this, and one in eight by less than 30 times that
+};
+
+/// Where the messages of all processes are.
+class network {
+ public:
+  network(int size, const network_options& options)
+      : options_(options), dice_(options.delays), ends_(static_cast<std::size_t>(size)) {}
+
+  int size() const noexcept { return static_cast<int>(ends_.size()); }
+  const network_options& options() const noexcept { return options_; }
+
+  void send(int from, int to, weft::remote::bytes what) {
+    work(options_.overhead);
+    end& source = at_(from);
+    end& target = at_(to);
+    const auto on_line = static_cast<std::uint64_t>(static_cast<double>(what.size()) * options_.per_byte);
+    source.out_free = std::max(source.out_free, time_here()) + on_line;
+    std::uint64_t there = source.out_free + static_cast<std::uint64_t>(options_.latency);
+    if (options_.delays != 0) there += dice_.below(options_.longest_delay * (dice_.one_in(8) ? 30 : 1));
+    target.in_free = std::max(target.in_free + on_line, there);
+    target.coming.push({target.in_free, ++sent_, from, std::move(what)});
+    wake_at(&target, target.in_free);
+  }
+  int receive(int at, weft::remote::bytes& what) {
+    if (!failure_.empty()) throw weft::error(failure_);
+    end& e = at_(at);
+    if (e.coming.empty() || e.coming.top().there > time_here()) return -1;
+    // The queue gives it away only as a constant.
+    message& m = const_cast<message&>(e.coming.top());
+    const int from = m.from;
+    what = std::move(m.what);
+    e.coming.pop();
+    work(options_.overhead);
+    return from;
+  }
+  void wait(int at, std::chrono::nanoseconds at_most) {
+    end& e = at_(at);
+    std::uint64_t until = time_here() + static_cast<std::uint64_t>(at_most.count());
+    if (!e.coming.empty()) until = std::min(until, e.coming.top().there);
+    if (!e.rung && until > time_here()) poll_until(&e, until);
+    e.rung = false;
+  }
+  void wake(int at) noexcept {
+    end& e = at_(at);
+    e.rung = true;
+    wake_at(&e, time_here());
+  }
+  void fail(const std::string& why) {
+    if (failure_.empty()) failure_ = why;
+    for (int i = 0; i < size(); ++i) wake(i);
+  }
+
+ private:
+  struct message {
+    std::uint64_t there, number;
+    int from;
+    weft::remote::bytes what;
+    bool operator<(const message& other) const {  // the queue has the greatest at the front
+      return there != other.there ? there > other.there : number > other.number;
+    }
+  };
+  struct end {
+    std::priority_queue<message> coming{};
+    std::uint64_t out_free = 0, in_free = 0;
+    bool rung = false;
+  };
+  end& at_(int process) noexcept { return ends_[static_cast<std::size_t>(process)]; }
+
+  const network_options options_;
+  weft_test::random dice_;
+  std::uint64_t sent_ = 0;
+  std::string failure_{};
+  std::vector<end> ends_;
+};
+
+/// The end of one process.
+class network_transport final : public weft::remote::transport {
+ public:
+  network_transport(network& of, int rank) noexcept : of_(of), rank_(rank) {}
+  int rank() const noexcept override { return rank_; }
+  int size() const noexcept override { return of_.size(); }
+  void send(int to, weft::remote::bytes message) override { of_.send(rank_, to, std::move(message)); }
+  int receive(weft::remote::bytes& message) override { return of_.receive(rank_, message); }
+  void wait(std::chrono::nanoseconds at_most) override { of_.wait(rank_, at_most); }
+  void wake() noexcept override { of_.wake(rank_); }
+  void fail(const std::string& why) noexcept override { of_.fail(why); }
+
+ private:
+  network& of_;
+  int rank_;
+};
+
+/// Runtimes that stand for the processes of a cluster. *Requires*: it is made, used and destroyed by the
+/// first thread of a simulated machine.
+class cluster {
+ public:
+  explicit cluster(int processes, const weft::cluster_options& options = {.runtime = {.workers = 1}},
+                   const network_options& by = {})
+      : network_(processes, by) {
+    for (int i = 0; i < processes; ++i) {
+      ends_.push_back(std::make_unique<network_transport>(network_, i));
+      members_.push_back(std::make_unique<weft::remote::member>(*ends_.back(), options));
+    }
+  }
+
+  /// As thread_cluster::run.
+  template <class F>
+  auto run(const F& f) {
+    std::vector<weft::base::thread> others;
+    for (std::size_t i = 1; i < members_.size(); ++i)
+      others.emplace_back([this, i, &f] {
+        try {
+          members_[i]->run(f);
+        } catch (...) {  // process 0 throws it
+        }
+      });
+    struct joined {
+      std::vector<weft::base::thread>& all;
+      ~joined() {
+        for (weft::base::thread& t : all) t.join();
+      }
+    } const at_end{others};
+    return members_[0]->run(f);
+  }
+
+  int size() const noexcept { return network_.size(); }
+  weft::cluster_counters counters(int process) const noexcept { return at_(process).counters(); }
+  weft::runtime& runtime(int process) noexcept { return at_(process).runtime(); }
+
+ private:
+  weft::remote::member& at_(int process) const noexcept {
+    return *members_[static_cast<std::size_t>(process)];
+  }
+
+  network network_;
+  std::vector<std::unique_ptr<network_transport>> ends_{};
+  std::vector<std::unique_ptr<weft::remote::member>> members_{};
+};
+
+}  // namespace simulation
