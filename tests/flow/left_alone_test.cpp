@@ -140,6 +140,29 @@ TEST_CASE("a worker that slept when a strand was left alone comes back to it") {
   });
 }
 
+TEST_CASE("a worker that slept while a strand that is left alone waited comes back to it") {
+  weft::runtime rt({.workers = 2, .inlining = false});
+  const auto one_sleeps = [&] { return rt.describe().find(" sleeps\n") != std::string::npos; };
+  std::atomic<bool> begun{false}, ran{false};
+  bool slept = false;
+  rt.run([&] {
+    weft::fork([&] {
+      begun = true;
+      slept = weft_test::wait_until(one_sleeps);  // the worker whose strand waits
+    });
+    REQUIRE(weft_test::wait_until([&] { return begun.load(); }));
+    // It has been told, and whoever searched then has told nobody to come back.
+    weft::sched::strand& s = weft::sched::current();
+    weft::sched::attend(s);
+    s.cooldown.begin(s.root);
+    s.surplus = weft::sched::left_alone_surplus;
+    weft::sync();
+    weft::fork([&] { ran = true; });
+    CHECK(weft_test::wait_until([&] { return ran.load(); }));
+  });
+  CHECK(slept);
+}
+
 TEST_CASE("a theft ends only the cooldown that it came behind") {
   using namespace std::chrono_literals;
   using clock = weft::sched::deadline::clock;

@@ -91,6 +91,10 @@ class worker {
     }
     running_.store(&s, base::memory_order_release);  // pairs with the acquire of thieves
     set_current(s);
+    // Whoever looked for the last time while the strand waited sleeps without a time: somebody has to come
+    // back when the cooldown is over, as in attend.
+    if (s.is_left_alone() && sleepers_near(s)) [[unlikely]]
+      offer(s, true);
   }
   /// Where every context begins.
   static void loop_on_context(void*) noexcept;
