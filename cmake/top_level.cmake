@@ -10,7 +10,8 @@ endif()
 
 find_program(WEFT_CCACHE ccache)
 if(WEFT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Without this, ccache passes on whatever uses a precompiled header (tests/support).
-  set(CMAKE_CXX_COMPILER_LAUNCHER
-    "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${WEFT_CCACHE}")
+  # Without the first, ccache passes on whatever uses a precompiled header (tests/support); with the second, a clone
+  # elsewhere finds what another one has compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+    "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "${WEFT_CCACHE}")
 endif()
