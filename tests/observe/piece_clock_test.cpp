@@ -12,16 +12,19 @@ namespace {
 /// Each reading takes 10 ticks of 1 ns.
 struct counters {
   static inline std::uint64_t time = 0, away = 0, readings = 0;
+  static inline int number = 0;
   static std::uint64_t now() {
     ++readings;
     return time += 10;
   }
   static std::uint64_t processor_time() { return time - away; }
+  static int thread() { return number; }
 };
 
 struct clocked {
   clocked() {
     counters::time = counters::away = 0;
+    counters::number = 0;
     clock.start(1.0);
     counters::readings = 0;
   }
@@ -104,4 +107,24 @@ TEST_CASE_METHOD(clocked, "time in which the thread has no processor counts for 
   lose(100'000);  // while pieces are not measured
   for (int i = 0; i < 100; ++i) run(kind, 20);
   CHECK(all - before == Approx(100 * 20).margin(200));
+}
+
+TEST_CASE_METHOD(clocked, "a piece that goes on on another thread counts nothing, and later ones count") {
+  weft::observe::pace kind;
+  counters::time += 10'000'000;
+  // Another thread has run less, as long as this one, or less again.
+  for (const std::uint64_t away : {5'000'000u, 0u, 9'000'000u}) {
+    CHECK(run(kind, 500) == 500);
+    clock.go_on(kind);
+    counters::time += 1'000'000;  // the body waits
+    ++counters::number;
+    counters::away = away;
+    CHECK(clock.pass() == 0);
+    CHECK(run(kind, 500) == 500);
+    ++counters::number;  // between two pieces
+    counters::time += 1'000'000;
+    counters::away = away / 2;
+    CHECK(run(kind, 500) == 500);
+    CHECK(run(kind, 100'000) == Approx(100'000).margin(20));
+  }
 }

@@ -109,8 +109,13 @@ def main(program, scene):
         steals = sum(e["ph"] == "X" and e["name"] == "steal" for e in events)
         check(steals == numbers["steals"], f"{steals} steals in the trace")
         check(arrows > 0 or steals == 0, "no arrow from a fork to the end of a stolen task")
-    memory = [e["args"]["resident"] for e in events if e["ph"] == "C" and e["name"] == "memory"]
+    looks = [e for e in events if e["ph"] == "C" and e["name"] == "memory"]
+    memory = [e["args"]["resident"] for e in looks]
     check(not count or memory and min(memory) > 1 << 20, f"resident memory {memory[:10]}")
+    if count and not dropped:
+        # Workers look when a body has ended, and say what there is then.
+        first = min(e["ts"] + e["dur"] for e in events if e["ph"] == "X" and e["cat"] == "task")
+        check(min(e["ts"] for e in looks) >= first - 0.002, "memory is known before a body has ended")
     if scene == "turns":
         check(numbers["total"] == 5050, "wrong result")
     if scene == "mixed":

@@ -311,6 +311,10 @@ void nested_updates(const Group& world, rma::table_options options) {
     table.find(std::span(&me, 1), std::span(&value, 1));
   }));
   RIGHT(uses([&] { table.insert_buffered(me + 100, 0); }));
+  table.insert_buffered(me + 100, 0);
+  RIGHT(uses([&] { table.flush(); }));
+  table.flush();
+  RIGHT(table.find(me + 100) == 0);
   RIGHT(uses([&] { table.for_each_local([](std::uint64_t, std::uint64_t) {}); }));
   RIGHT(table.find(me) == 1);
   RIGHT(table.update(me, [](std::uint64_t& v) { ++v; }) && table.find(me) == 2);

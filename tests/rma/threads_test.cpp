@@ -295,7 +295,13 @@ class words_at : public words_of_threads {
  public:
   words_at(common& all, std::uint64_t* at) : words_of_threads(all, at != nullptr, 1), at_(at) {}
   std::uint64_t* direct(weft::rma::process) const { return at_; }
+  void start_get(weft::rma::process p, std::size_t at, std::span<std::uint64_t> to) const {
+    if (until_refused != 0 && --until_refused == 0) throw std::bad_alloc();
+    words_of_threads::start_get(p, at, to);
+    under_way = true;
+  }
   void finish(weft::rma::process) const {
+    under_way = false;
     if (meanwhile) std::exchange(meanwhile, nullptr)();
   }
   std::uint64_t compare_exchange(weft::rma::process p, std::size_t i, std::uint64_t expected,
@@ -305,6 +311,8 @@ class words_at : public words_of_threads {
     return expected;
   }
   static inline std::function<void()> meanwhile;
+  static inline int until_refused = 0;   ///< transfers, of which the last one finds no memory
+  static inline bool under_way = false;  ///< transfers that write to memory of the caller
 
  private:
   std::uint64_t* at_;
@@ -397,6 +405,35 @@ TEST_CASE("a bucket that is busy when many are fetched is fetched once more") {
   }
   CHECK(statistics.found == 6);
   CHECK(statistics.missed == 6);
+}
+
+TEST_CASE("where memory is refused while many buckets are fetched, nothing is under way any more") {
+  words_of_threads::common all;
+  all.words.resize(2 * table_at::image::words);
+  table_at t(2, {}, 1, [&](std::size_t) { return words_at(all, nullptr); });
+  const std::array<std::uint64_t, 3> keys{1, 2, 3};
+  const home where{0, 1, 0, 2};
+  const std::array<home, 3> homes{where, where, where};
+  weft::rma::table_statistics statistics;
+  const auto is_refused = [](auto&& f) {
+    words_at::until_refused = 3;
+    words_at::under_way = false;
+    CHECK_THROWS_AS(f(), std::bad_alloc);
+    CHECK(!words_at::under_way);
+  };
+  std::array<std::optional<record>, 3> values;
+  is_refused([&] {
+    find_together(t, {}, statistics, std::span<const std::uint64_t>(keys), homes,
+                  std::span<std::optional<record>>(values));
+  });
+  std::array<weft::rma::detail::collected<std::uint64_t, record>, 3> batch{};
+  std::vector<bool> made(3);
+  is_refused([&] {
+    weft::rma::detail::insert_together(
+        t, {}, statistics, std::span<const weft::rma::detail::collected<std::uint64_t, record>>(batch), homes,
+        0, 3, made);
+  });
+  CHECK(made == std::vector<bool>(3));
 }
 
 TEST_CASE("a bucket is read as a whole, or once more") {

@@ -27,10 +27,11 @@ class resident_memory {
   /// *Returns*: bytes; 0 if it is not known, or somebody has looked not long ago. *Cost*: a system call every
   /// few milliseconds.
   std::uint64_t look(std::uint64_t now) noexcept {
-    constexpr std::uint64_t pause = 10'000'000;  // ticks
+    constexpr std::int64_t pause = 10'000'000;  // ticks
     std::uint64_t last = last_.load(base::memory_order_relaxed);
-    // Relaxed: only the time counts, and who has set it looks.
-    if (file_ < 0 || now - last < pause ||
+    // Relaxed: only the time counts, and who has set it looks. Another thread's counter may be slightly
+    // ahead.
+    if (file_ < 0 || static_cast<std::int64_t>(now - last) < pause ||
         !last_.compare_exchange_strong(last, now, base::memory_order_relaxed))
       return 0;
     std::array<char, 64> text{};  // "size resident ...", in pages

@@ -5,6 +5,7 @@
 
 #include <weft/observe/tick_clock.hpp>
 
+#include <pthread.h>
 #include <time.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 
 namespace weft::inline WEFT_ABI::observe {
 
-/// What a thread reads: the counter, and how long it has had a processor, in nanoseconds.
+/// What a thread reads: the counter, how long it has had a processor, in nanoseconds, and which thread it is.
 struct thread_counters {
   static std::uint64_t now() noexcept { return ticks(); }
   static std::uint64_t processor_time() noexcept {
@@ -21,6 +22,7 @@ struct thread_counters {
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(t.tv_nsec);
   }
+  static pthread_t thread() noexcept { return ::pthread_self(); }
 };
 
 /// Lengths are counted in such parts of a tick, since the shortest pieces last only some ticks.
@@ -38,7 +40,9 @@ struct pace {
 /// Of a kind whose last pieces were shorter, about one in 64 is, and the others count as their mean. If all
 /// that has passed since the last measurement shows that a long piece was missed, that counts for the piece
 /// that is measured next. When so much as 1/64 of all time was found in this way, every piece is measured
-/// until it is less. *Thread safety*: one thread.
+/// until it is less. A body that goes on on another thread has waited: the piece in which that happened
+/// counts nothing, since neither thread knows how long it had a processor in it. *Thread safety*: one thread
+/// at a time.
 template <class Counters>
 class piece_clock {
  public:
@@ -55,6 +59,7 @@ class piece_clock {
     missed_time_ = missed_pieces_ = 0;
     begun_ = reached_ = looked_ = Counters::now();
     run_ = Counters::processor_time();
+    thread_ = Counters::thread();
   }
   /// A piece of this kind begins. What has passed since the last one ended does not count.
   /// *Cost*: a reading of the counter, if the piece is measured.
@@ -82,15 +87,22 @@ class piece_clock {
     const std::uint64_t now = Counters::now();
     std::uint64_t passed = now - reached_;
     reached_ = now;
-    if (passed >= suspicious_) passed -= std::min(passed, away_(now));
+    if (moved_(now))
+      passed = 0;
+    else if (passed >= suspicious_)
+      passed -= std::min(passed, away_(now));
     if (missed_ != 0) look_for_long_ones_(passed);
   }
   WEFT_NOINLINE std::uint64_t end_measured_() noexcept {
     const std::uint64_t now = Counters::now();
     std::uint64_t length = now - reached_;
     reached_ = now;
-    length -= std::min(length, length < suspicious_ ? cost_ : away_(now));
     pace& p = *running_;
+    if (moved_(now)) {
+      p.until_measured = 1;
+      return parts_of_tick * std::exchange(found_, 0);
+    }
+    length -= std::min(length, length < suspicious_ ? cost_ : away_(now));
     const bool sample = p.short_ones == enough_short_ones_;
     const std::uint64_t counts =
         parts_of_tick * std::min(length, 20 * short_);  // the longer ones are found otherwise
@@ -123,6 +135,16 @@ class piece_clock {
     missed_pieces_ += pieces;
     if (missed_pieces_ > 4096) missed_time_ /= 2, missed_pieces_ /= 2;
   }
+  /// Whether the caller is another thread than the last one; then begins anew with it.
+  bool moved_(std::uint64_t now) noexcept {
+    const auto here = Counters::thread();
+    if (here == thread_) [[likely]]
+      return false;
+    thread_ = here;
+    looked_ = now;
+    run_ = Counters::processor_time();
+    return true;
+  }
   /// *Returns*: ticks since the last call in which the thread was not executed.
   std::uint64_t away_(std::uint64_t now) noexcept {
     const std::uint64_t run = Counters::processor_time();
@@ -145,8 +167,9 @@ class piece_clock {
   std::uint64_t short_ = 0;  ///< shorter pieces need not be measured
   std::uint64_t cost_ = 0;   ///< of a reading
   std::uint64_t begun_ = 0;
-  std::uint64_t looked_ = 0;  ///< when the time of the processor was read last,
-  std::uint64_t run_ = 0;     ///< in nanoseconds
+  std::uint64_t looked_ = 0;               ///< when the time of the processor was read last,
+  std::uint64_t run_ = 0;                  ///< in nanoseconds,
+  decltype(Counters::thread()) thread_{};  ///< of this thread
 };
 
 /// By the counters of the calling thread.

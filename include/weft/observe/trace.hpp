@@ -39,9 +39,12 @@ class trace_row {
             resident_memory& memory)
       : worker_(worker), start_(start.at), memory_(memory), ring_(records), names_(names) {}
 
-  void add(trace_kind kind, std::uint64_t begin, const char* kept_name, std::uint64_t more = 0) noexcept {
+  /// Adds what ends now. *Returns*: when that is.
+  std::uint64_t add(trace_kind kind, std::uint64_t begin, const char* kept_name,
+                    std::uint64_t more = 0) noexcept {
     const std::uint64_t now = ticks();
     ring_.add({begin, now > begin ? now - begin : 0, kind, kept_name, more});
+    return now;
   }
   /// The worker has a strand now.
   void note_adoption() noexcept { adopted_ = ticks(); }

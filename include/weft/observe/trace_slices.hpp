@@ -20,8 +20,8 @@ WEFT_FUNCTION traced_body::traced_body(sched::strand& s, const char* name, std::
 WEFT_FUNCTION traced_body::~traced_body() {
   if (strand_.row == nullptr) return;
   strand_.slices = here_.outer;
-  strand_.row->add(trace_kind::task, here_.begin, here_.name, here_.fork);
-  strand_.row->add_level(here_.begin, strand_.surplus, strand_.live);
+  const std::uint64_t now = strand_.row->add(trace_kind::task, here_.begin, here_.name, here_.fork);
+  strand_.row->add_level(now, strand_.surplus, strand_.live);
 }
 
 WEFT_FUNCTION std::uint64_t stamp_fork(const trace_row& row) noexcept { return row.stamp(); }

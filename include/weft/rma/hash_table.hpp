@@ -104,6 +104,7 @@ class hash_table {
   /// Makes what insert_buffered() has collected. If it throws, what it has not made stays collected, in its
   /// order, and nothing else.
   void flush() {
+    check_use_();
     for (process p = 0; p < group_().size(); ++p) send_(p);
   }
   /// The value of a key; nothing if it has none.
@@ -208,12 +209,13 @@ class hash_table {
   void save(const std::string& path) const {
     std::vector<char> records;
     group_().barrier();
-    for_each_local([&records](const Key& k, const Value& v) {
+    const auto collect = [&records](const Key& k, const Value& v) {
       const auto* const key = reinterpret_cast<const char*>(&k);
       const auto* const value = reinterpret_cast<const char*>(&v);
       records.insert(records.end(), key, key + sizeof k);
       records.insert(records.end(), value, value + sizeof v);
-    });
+    };
+    detail::together(group_(), "saving '" + path + "'", [&] { for_each_local(collect); });
     detail::save_table(group_(), path, records, sizeof(Key), sizeof(Value));
   }
   /// Inserts what a file holds, that a table of any number of processes and buckets has saved; collective.

@@ -39,12 +39,17 @@ void find_together(Table& table, const table_options& options, table_statistics&
     };
     const typename Table::guard hold(table, homes[first].of, homes[first].first, false);
     std::vector<process> targets;
-    for (std::size_t i = first; i < keys.size(); ++i) {
-      if (!together(i)) continue;
-      table.start_read(homes[i].of, homes[i].first, images[i]);
-      ++statistics.probed;
-      if (std::find(targets.begin(), targets.end(), homes[i].of) == targets.end())
-        targets.push_back(homes[i].of);
+    try {
+      for (std::size_t i = first; i < keys.size(); ++i) {
+        if (!together(i)) continue;
+        if (std::find(targets.begin(), targets.end(), homes[i].of) == targets.end())
+          targets.push_back(homes[i].of);
+        table.start_read(homes[i].of, homes[i].first, images[i]);
+        ++statistics.probed;
+      }
+    } catch (...) {  // what has begun writes to the images
+      for (const process p : targets) table.finish(p);
+      throw;
     }
     for (const process p : targets) table.finish(p);
     for (std::size_t i = first; i < keys.size(); ++i) {
@@ -72,7 +77,12 @@ void insert_together(Table& table, const table_options& options, table_statistic
   std::vector<typename Table::image> images(end - begin);
   std::vector<std::size_t> claimed;
   std::unordered_set<std::size_t> used;
-  for (std::size_t i = begin; i < end; ++i) table.start_read(p, homes[i].first, images[i - begin]);
+  try {
+    for (std::size_t i = begin; i < end; ++i) table.start_read(p, homes[i].first, images[i - begin]);
+  } catch (...) {
+    table.finish(p);
+    throw;
+  }
   table.finish(p);
   claimed.reserve(images.size());
   std::exception_ptr failed;
