@@ -165,7 +165,10 @@ void measure_traces(unsigned workers, int pairs) {
     });
   };
   for (const unsigned w : {1u, workers}) {
-    weft::runtime plain({.workers = w}), traced({.workers = w, .trace = path});
+    // Single workers share a processor: others of a virtual machine may be slower.
+    const weft::pinning where = w == 1 ? weft::pinning{0} : weft::pinning{};
+    weft::runtime plain({.workers = w, .pinning = where}),
+        traced({.workers = w, .pinning = where, .trace = path});
     const std::string with = ", " + std::to_string(w) + (w == 1 ? " worker" : " workers");
     auto [without, of] = in_turn(
         pairs, [&] { return tasks(plain, weft_bench::long_tasks, ten_microseconds); },

@@ -162,6 +162,12 @@ struct own_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 struct unknown_error {};
+struct shy_error : std::exception {
+  template <class A>
+  void serialize(A&) {
+    throw std::runtime_error("not me");
+  }
+};
 
 template <class E>
 std::string caught_from(weft::thread_cluster& c, void (*body)(int)) {
@@ -244,6 +250,12 @@ TEST_CASE("exceptions of other processes keep their type, or tell it", "[cluster
           throw unknown_error();
         }).find("no text") != std::string::npos);
   CHECK(sent(c) == 3);
+  // One that cannot be packed is replaced by the reason.
+  weft::remote::register_exception<shy_error>();
+  CHECK(caught_from<std::runtime_error>(c, [](int) {
+          ++executed;
+          throw shy_error();
+        }) == "not me");
   // The cluster goes on.
   CHECK(c.run([] { return 3; }) == 3);
 }

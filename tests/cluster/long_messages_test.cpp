@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <deque>
 #include <new>
 #include <string>
 #include <thread>
@@ -148,6 +149,7 @@ TEST_CASE("a process asks for few parts, and for one long message at a time", "[
   from.send(1, kind::ended, message(std::byte{1}), {1, 1});
   from.send(1, kind::ended, message(std::byte{2}), {2, 2});
   CHECK(sent.messages == 2);
+  CHECK(!from.all_settled());
   bytes all[2];
   int complete = 0;
   const auto deliver = [](parcels& p, thread_transport& at) {
@@ -171,6 +173,7 @@ TEST_CASE("a process asks for few parts, and for one long message at a time", "[
     deliver(from, here);
   }
   REQUIRE(complete == 2);
+  CHECK(from.all_settled());
   CHECK(all[0] == message(std::byte{1}));
   CHECK(all[1] == message(std::byte{2}));
 }
@@ -190,6 +193,39 @@ TEST_CASE("a task that has too many bytes is executed at home", "[cluster]") {
   CHECK(got == 6000);
   CHECK(c.counters(0).closures_kept == 1);
   CHECK(c.counters(0).closures_sent == 1);
+}
+
+TEST_CASE("of tasks that may have no bytes none goes to another process", "[cluster]") {
+  weft::thread_cluster c(2, {.largest_task = 0});
+  executed = fired = 0;
+  const long got = c.run([] {
+    weft::shared<numbers> v(numbers(10, 1));
+    weft::shared<long> a;
+    weft::fork(add_up, v, a);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    weft::sync();
+    return a.get();
+  });
+  CHECK(got == 10);
+  CHECK(c.counters(0).closures_sent == 0);
+}
+
+TEST_CASE("results that wait for each other are no long message", "[cluster]") {
+  weft::thread_cluster c(2, {.part_bytes = 1024});
+  executed = fired = 0;
+  constexpr int tasks = 2000;
+  const std::size_t got = c.run([] {
+    std::deque<weft::shared<std::string>> texts(tasks);
+    for (auto& text : texts)
+      weft::fork([](weft::write<std::string> out) { out = std::string(200, 'x'), ++executed; }, text);
+    wait_for_others(tasks);
+    weft::sync();
+    std::size_t size = 0;
+    for (auto& text : texts) size += text.get().size();
+    return size;
+  });
+  CHECK(got == tasks * 200);
+  CHECK(c.counters(1).long_messages == 0);
 }
 
 TEST_CASE("parts of a few bytes are refused", "[cluster]") {

@@ -97,7 +97,8 @@ class exchange {
 
   /// Waits until nothing of this process, and of those below it, is under way any more.
   void end_all_() {
-    while (asked_ || told_stops_ != 0 || finished_below_ != tree_.count_below()) step_(false);
+    while (asked_ || told_stops_ != 0 || !post_.all_settled() || finished_below_ != tree_.count_below())
+      step_(false);
   }
   void send_below_(kind of, const bytes& message) {
     for (int to = tree_.first_below(); to != tree_.end_below(); ++to) send_(to, of, message);

@@ -219,7 +219,13 @@ class guests {
         pack_end_(result.body(), *h, failure, stopped, !stopped || failure == nullptr);
       } catch (...) {  // what it has written cannot be packed
         result = outgoing(kind::ended, self.run_);
-        pack_end_(result.body(), *h, failure ? failure : std::current_exception(), stopped, false);
+        const std::exception_ptr why = std::current_exception();
+        try {
+          pack_end_(result.body(), *h, failure ? failure : why, stopped, false);
+        } catch (...) {  // nor can its exception
+          result = outgoing(kind::ended, self.run_);
+          pack_end_(result.body(), *h, std::current_exception(), stopped, false);
+        }
       }
       h.reset();
       self.add_result_(name, come, result);
@@ -252,7 +258,12 @@ class guests {
         if (results_.empty()) oldest_result_ = begun;
         const auto [found, fresh] = results_.try_emplace(of.first, kind::ended, run_);
         found->second.body().put(result.content().data(), result.content().size());
-        due = are_due_(now) || found->second.size() >= batch_;
+        const bool full = found->second.size() >= batch_;
+        due = full || are_due_(now);
+        if (full) {  // no message of several results is longer than a part
+          reports_.push_back({of.first, kind::ended, found->second.seal()});
+          results_.erase(found);
+        }
       }
     }
     if (due) by_.wake();

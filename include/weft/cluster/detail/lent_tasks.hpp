@@ -153,9 +153,11 @@ class lent_tasks {
       return false;
     }
     sched::closure& c = sched::outside_thief::task_of(s);
-    const item_frame whole(w);
+    const std::size_t before = w.bytes().size();
     try {
-      w.limit(largest_ <= SIZE_MAX - whole.begin() ? whole.begin() + largest_ : SIZE_MAX);
+      const item_frame whole(w);
+      const std::size_t begin = w.bytes().size();
+      w.limit(largest_ <= SIZE_MAX - begin ? begin + largest_ : SIZE_MAX);
       const code_address type = loaded_code::at_start().find(reinterpret_cast<const void*>(*c.what->travels));
       const sched::travel* const how = (*c.what->travels)();
       w(++last_id_, type.module, type.offset);
@@ -164,7 +166,7 @@ class lent_tasks {
       w.limit(SIZE_MAX);
       away_.emplace(last_id_, away{&s, how, to});
     } catch (...) {  // it is too long, or there is no memory: then it is executed here
-      whole.undo(w);
+      w.bytes().resize(before);
       w.limit(SIZE_MAX);
       ++counters_.closures_kept;
       thief_.give_back(s);

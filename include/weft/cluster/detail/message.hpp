@@ -36,14 +36,10 @@ class item_frame {
  public:
   /// Begins it.
   explicit item_frame(writer& w) : at_(w.bytes().size()) { w(std::uint64_t{0}); }
-  /// Where it begins in what is written.
-  std::size_t begin() const noexcept { return at_; }
   void close(writer& w) const noexcept {
     const std::uint64_t size = w.bytes().size() - at_ - sizeof size;
     std::memcpy(w.bytes().data() + at_, &size, sizeof size);
   }
-  /// As if it had not begun.
-  void undo(writer& w) const noexcept { w.bytes().resize(at_); }
 
  private:
   std::size_t at_;

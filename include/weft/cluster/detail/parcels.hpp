@@ -82,6 +82,8 @@ class parcels {
       }
     }
   }
+  /// Whether none of this process's long messages waits here any more: they have gone, or were refused.
+  bool all_settled() const noexcept { return kept_.empty(); }
   /// Makes room for the next long message, if its turn has come. To be called again and again.
   outcome begin_next() {
     if (offered_.empty() || offered_.front().begun) return {};

@@ -145,19 +145,22 @@ inline bool worker::put_aside(strand& s, const wait_reason& what) noexcept {
   return false;
 }
 
-/// Waits without another stack, for want of memory. This cannot deadlock within one runtime: along the chain
-/// of strands that wait for stolen closures there is always one that runs, or is taken over by whoever ended
-/// its closure. (Out of memory, and with runs nested between two runtimes, it may.)
+/// Waits without another stack, for want of memory, until the task has ended or for some time, when there may
+/// be a stack. This cannot deadlock within one runtime: along the chain of strands that wait for stolen
+/// closures there is always one that runs, or is taken over by whoever ended its closure. (Out of memory,
+/// with runs nested between two runtimes, and for a task that a thief outside has given back, it may, until
+/// there is a stack.)
 inline void worker::wait_in_place(strand& s, const wait_reason& what) noexcept {
   base::backoff wait;
   s.executor->give_back_batches(s);
   worker_share* const share = s.share.load(base::memory_order_relaxed);  // constant while it is in use
   if (share != nullptr)
     if (strand* const next = share->give_back()) s.executor->home().enqueue(*next);
+  int rounds = 256;
   do {
     wait.wait();
     look(s);
-  } while (what.task != nullptr &&
+  } while (what.task != nullptr && --rounds != 0 &&
            what.task->state.load(base::memory_order_acquire) == closure_state::stolen);
   while (share != nullptr && !share->try_take()) wait.wait();
 }
