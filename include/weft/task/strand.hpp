@@ -170,13 +170,13 @@ struct alignas(64) strand {
   base::atomic<run_state*> run{nullptr};
   base::atomic<abandonable*> stoppable{nullptr};  ///< a wait of its body that ends with those of its run
   base::atomic<worker_share*> share{nullptr};     ///< of its run; null: it may have all workers
-  base::atomic<bool> earliest_first{false};       ///< thieves better take what comes soon in reference order
   base::atomic<graph*> graphs{nullptr};           ///< of its promoted frames, changed under
   base::spin_lock graphs_mutex;
   base::atomic<divisible_body*> divisible{nullptr};  ///< of its bodies, the outermost first, changed under
   base::spin_lock divisible_mutex;                   ///< which thieves hold while they call steal functions
-  steal_cooldown cooldown;                           ///< frames that thieves leave to the owner
-  visit_pause visits;                                ///< whether thieves come in at all
+  base::atomic<bool> earliest_first{false};     ///< thieves better take what comes soon in reference order
+  steal_cooldown cooldown;                      ///< frames that thieves leave to the owner
+  visit_pause visits;                           ///< whether thieves come in at all
   graph* source_graph = nullptr;                ///< whose nodes it executes, if it took them from a graph:
   graph_node* node = nullptr;                   ///< the one it executes,
   node_batch batch;                             ///< and its others. `start`: of any stolen task
