@@ -227,6 +227,8 @@ class View:
         self.state = enumerator(strand["status"])
         if self.state == "waiting_alone":  # the same, but for who may come in
             self.state = "waiting"
+        if self.state == "waiting" and not strand["started"]:  # a thief outside has given it back
+            self.state = "submitted"
         if self.state == "idle" and ready:
             self.state = "submitted"
         if self.state == "idle":

@@ -3,6 +3,7 @@
 #include "sched/hand_made.hpp"
 #include "support/catch.hpp"
 
+#include <weft/inspect/detail/strand_view.hpp>
 #include <weft/sched/definitions.hpp>
 #include <weft/sched/outside_thief.hpp>
 #include <weft/sched/run.hpp>
@@ -84,6 +85,25 @@ TEST_CASE("who takes several tasks of a large frame leaves as many") {
   go_on = true;
 }
 
+TEST_CASE("a task that was given back waits for nothing but a worker") {
+  std::atomic<bool> forked{false}, go_on{false};
+  visited v([&] {
+    fork_task();
+    forked = true;
+    wait_until([&] { return go_on.load(); });
+  });
+  CHECK(wait_until([&] { return forked.load(); }));
+  strand* s = nullptr;
+  CHECK(wait_until([&] { return (s = v.thief.steal()) != nullptr; }));
+  REQUIRE(s != nullptr);
+  v.thief.give_back(*s);
+  weft::sched::strand_view seen;
+  seen.who = s;
+  look_at(seen, 1000);
+  CHECK(seen.is == weft::sched::strand_view::state::submitted);
+  go_on = true;
+}
+
 TEST_CASE("nothing is taken beside a task of a small frame") {
   std::atomic<bool> forked{false}, go_on{false};
   visited v([&] {
@@ -148,4 +168,24 @@ TEST_CASE("a body that has forked since the last visit is visited at once") {
   CHECK(taken.size() == rounds + 1);
   for (strand* s : taken) end(v.thief, *s);  // short ones would have been left alone
   asked = rounds + 1;
+}
+
+TEST_CASE("a worker asks no strand whose cooldown lies ahead, and sleeps until that is over") {
+  engine e({.workers = 2});
+  weft::sched::run_call call(e);
+  bool slept = false, slept_again = false, was_asked = true;
+  const std::function<void()> body = [&] {
+    slept = wait_until([&] { return e.bell.any_waiting(); });
+    strand& s = weft::sched::current();
+    s.cooldown.begin(s.root, weft::sched::deadline::clock::now() + std::chrono::hours(1));
+    attend(s);
+    s.surplus = weft::sched::left_alone_surplus;
+    e.bell.notify_one();
+    slept_again = wait_until([&] { return e.timed_sleepers == 1; });
+    was_asked = (s.attention & weft::sched::hungry) != 0;
+  };
+  call.execute(weft_test::make_closure(call.memory(), {}, body, {}), {});
+  CHECK(slept);
+  CHECK(slept_again);
+  CHECK(!was_asked);
 }

@@ -107,7 +107,7 @@ class graph {
   }
   /// Visits closures until so many are ready or visited, unless another worker does so. *Effects*: opens the
   /// lock meanwhile; the graph does not end.
-  void visit_ahead(std::size_t wanted, std::size_t budget, bool by_owner = true) noexcept;
+  void visit_ahead(std::size_t wanted, std::size_t budget, bool by_owner) noexcept;
   /// The same, as far as it makes sense for so many workers who take batches.
   void visit_for(std::size_t takers, bool by_owner) noexcept;
   /// Whether the owner would visit many with visit_for.

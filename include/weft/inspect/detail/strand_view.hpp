@@ -72,6 +72,11 @@ inline void add_frames(strand_view& v, const frame* end) noexcept {
 /// *Requires*: the strand waits, and its lock is held: nobody else reads or writes what its owner left.
 inline void look_at_waiting(strand_view& v, unsigned rounds) noexcept {
   const strand& s = *v.who;
+  if (!s.started) {  // a thief outside has given it back: it has waited for nothing, but for a worker
+    v.is = strand_view::state::submitted;
+    if (v.root != nullptr) v.add(*v.root);
+    return;
+  }
   v.is = strand_view::state::waiting;
   v.awaits = s.awaits;
   v.waits = s.waits.load(base::memory_order_relaxed);  // constant

@@ -189,7 +189,7 @@ inline strand* worker::take_beside(graph& g, strand& s, std::size_t taken) noexc
   if (!g.mutex.try_lock()) return nullptr;
   {
     const std::lock_guard hold(g.mutex, std::adopt_lock);
-    g.visit_ahead(taken + 1, 2 * granularity::large_frame);
+    g.visit_ahead(taken + 1, 2 * granularity::large_frame, false);
     if (g.ready() > taken) batch = take_from_graph(g, s);
     if (batch == nullptr) owner = pass_on(g);
   }

@@ -101,7 +101,10 @@ inline strand* worker::steal_from_running(strand& s) {
   // again inside.
   if (s.root.child.load(memory_order_relaxed) == nullptr &&
       s.divisible.load(memory_order_relaxed) == nullptr) {
-    if (thorough_) ask(s);
+    if (s.cooldown.lies_ahead())
+      look_again_at(s.cooldown.last());
+    else if (thorough_)
+      ask(s);
     return nullptr;
   }
   if (engine::is_full(s)) return nullptr;

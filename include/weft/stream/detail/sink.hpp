@@ -82,7 +82,8 @@ class sink_layout final : public stream_layout {
     sink_layout* at;
     std::size_t enough;
     bool listed = false;
-    bool given_up = false;
+    bool met = false;       ///< it may go on
+    bool given_up = false;  ///< its run was stopped before
     waiter* after = nullptr;
   };
 
@@ -94,21 +95,24 @@ class sink_layout final : public stream_layout {
     w.what = "the sink of an append stream";
     w.give_up = [](sched::abandonable& a) noexcept {
       auto& self = static_cast<waiter&>(a);
-      if (!self.at->unlist_(self)) return;
-      self.given_up = true;
-      sched::raise_signal(self);
+      if (self.at->give_up_(self)) sched::raise_signal(self);
     };
     sched::wait_abandonable(w, "appends to a sink that is behind", [this, &w] {
       const std::lock_guard hold(mutex_);
-      if (may_go_(w.enough)) return false;
+      if (w.given_up) return false;
+      if (may_go_(w.enough)) return !(w.met = true);
       w.listed = true;
       w.after = std::exchange(waiters_, &w);
       return true;
     });
     if (w.given_up) throw cancelled();
   }
-  bool unlist_(waiter& w) noexcept {
+  /// The run of a waiter was stopped, who may not have begun to wait yet. *Returns*: whether it waits, and is
+  /// to be told.
+  bool give_up_(waiter& w) noexcept {
     const std::lock_guard hold(mutex_);
+    if (w.met || w.given_up) return false;
+    w.given_up = true;
     if (!w.listed) return false;
     for (waiter** link = &waiters_; *link != nullptr; link = &(*link)->after)
       if (*link == &w) {
@@ -129,6 +133,7 @@ class sink_layout final : public stream_layout {
       }
       *link = w->after;
       w->listed = false;
+      w->met = true;
       w->after = std::exchange(taken, w);
     }
     return taken;
