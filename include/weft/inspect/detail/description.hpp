@@ -7,7 +7,6 @@
 
 #include <unistd.h>
 
-#include <charconv>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +25,11 @@ class description_sink {
   }
   description_sink& operator<<(std::size_t number) {
     char digits[24];
-    const auto end = std::to_chars(digits, digits + sizeof digits, number);
-    return *this << std::string_view(digits, static_cast<std::size_t>(end.ptr - digits));
+    char* const end = digits + sizeof digits;
+    char* first = end;
+    do *--first = static_cast<char>('0' + number % 10);
+    while ((number /= 10) != 0);
+    return *this << std::string_view(first, static_cast<std::size_t>(end - first));
   }
 
  private:

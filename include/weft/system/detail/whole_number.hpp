@@ -4,22 +4,23 @@
 
 #include <weft/base/config.hpp>
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <system_error>
 
 namespace weft::inline WEFT_ABI::base {
 
 /// Reads decimal digits: at least one, no sign, no blank, no overflow.
 /// *Returns*: the number; nothing if the text is anything else.
 inline std::optional<std::uint64_t> whole_number(std::string_view text) noexcept {
+  if (text.empty()) return std::nullopt;
   std::uint64_t value = 0;
-  const char* const begin = text.data();
-  const char* const end = begin + text.size();
-  const std::from_chars_result read = std::from_chars(begin, end, value);
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    const auto digit = static_cast<std::uint64_t>(c - '0');
+    if (value > (UINT64_MAX - digit) / 10) return std::nullopt;
+    value = 10 * value + digit;
+  }
   return value;
 }
 
