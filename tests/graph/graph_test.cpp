@@ -1380,7 +1380,7 @@ TEST_CASE("closures that are visited with the lock open are ordered as their rig
     std::vector<std::size_t> order;
     for (;;) {
       e.g.mutex.lock();
-      e.g.visit_ahead(1 + random.below(20), 50);
+      e.g.visit_ahead(1 + random.below(20), 50, true);
       e.g.mutex.unlock();
       const closure* const c = e.take_for_owner();
       if (c == nullptr) break;

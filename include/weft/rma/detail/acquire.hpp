@@ -42,40 +42,39 @@ class back_off {
   std::chrono::microseconds time_{1};
 };
 
+/// Executes steps that have not gone on at once, until they are done. *Returns*: these. By value, so that
+/// those of a lock that is free stay in registers.
+template <class Steps, remote_words W>
+WEFT_NOINLINE Steps execute_waiting(Steps steps, W& words, bool patient, progress now) {
+  patience between;
+  back_off after_failure;
+  for (; now != progress::done; now = steps.step(words))
+    if (now == progress::retry && patient)
+      after_failure.wait();
+    else if (now != progress::more)
+      between.wait();
+  return steps;
+}
 /// Executes steps until they are done. `patient`: with growing pauses after each failure.
 template <class Steps, remote_words W>
 void execute(Steps& steps, W& words, bool patient = false) {
-  patience between;
-  back_off after_failure;
-  for (;;) switch (steps.step(words)) {
-      case progress::more:
-        break;
-      case progress::wait:
-        between.wait();
-        break;
-      case progress::retry:
-        patient ? after_failure.wait() : between.wait();
-        break;
-      case progress::done:
-        return;
-    }
+  progress now;
+  do now = steps.step(words);
+  while (now == progress::more);
+  if (now != progress::done) [[unlikely]]
+    steps = execute_waiting(steps, words, patient, now);
 }
 
 /// Executes steps until they are done, or fail for the first time. *Returns*: whether they are done.
 template <class Steps, remote_words W>
 bool try_execute(Steps& steps, W& words) {
   patience between;
-  for (;;) switch (steps.step(words)) {
-      case progress::more:
-        break;
-      case progress::wait:
-        between.wait();
-        break;
-      case progress::retry:
-        return false;
-      case progress::done:
-        return true;
-    }
+  for (;;) {
+    const progress now = steps.step(words);
+    if (now == progress::done || now == progress::retry) return now == progress::done;
+    if (now == progress::wait) [[unlikely]]
+      between.wait();
+  }
 }
 
 }  // namespace weft::inline WEFT_ABI::rma::detail

@@ -60,7 +60,7 @@ struct rma_rw_lock {
     void give_up_queue() noexcept { at_ = look_behind; }
     template <remote_words W>
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
-      const process self = w.self(), head = self / group_ * group_;
+      const process self = w.self(), head = first_of_group(self, group_);
       switch (at_) {
         case look:
           if (row_ + 1 >= most_in_a_row_) {
@@ -154,7 +154,7 @@ struct rma_rw_lock {
         : target_(target), group_(c.group), processes_(c.processes) {}
     template <remote_words W>
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
-      const process self = w.self(), head = self / group_ * group_;
+      const process self = w.self(), head = first_of_group(self, group_);
       switch (at_) {
         case prepare_next:
           w.store(self, next(target_), 0);
@@ -248,7 +248,7 @@ struct rma_rw_lock {
         : target_(target), group_(c.group), processes_(c.processes), give_up_(target, c, 0) {}
     template <remote_words W>
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
-      const process self = w.self(), head = self / group_ * group_;
+      const process self = w.self(), head = first_of_group(self, group_);
       switch (at_) {
         case prepare_next:
           w.store(self, next(target_), 0);
@@ -319,7 +319,7 @@ struct rma_rw_lock {
     shared(process target, const lock_context& c) noexcept : target_(target), group_(c.group) {}
     template <remote_words W>
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
-      const process head = w.self() / group_ * group_;
+      const process head = first_of_group(w.self(), group_);
       if (counted_ == 0) {
         counted_ = 1;
         seen_ = static_cast<std::uint32_t>(w.fetch_add(head, came(target_), reader) & (phase | held));
@@ -342,7 +342,7 @@ struct rma_rw_lock {
     try_shared(process target, const lock_context& c) noexcept : target_(target), group_(c.group) {}
     template <remote_words W>
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
-      const process head = w.self() / group_ * group_;
+      const process head = first_of_group(w.self(), group_);
       const std::uint64_t was = looked_ != 0 ? w.compare_exchange(head, came(target_), seen_, seen_ + reader)
                                              : w.load(head, came(target_));
       if (looked_ != 0 && was == seen_) return progress::done;
@@ -363,7 +363,7 @@ struct rma_rw_lock {
     shared_release(process target, const lock_context& c) noexcept : target_(target), group_(c.group) {}
     template <remote_words W>
     progress step(W& w) noexcept(noexcept(w.load(0, 0))) {
-      w.fetch_add(w.self() / group_ * group_, gone(target_), 1);
+      w.fetch_add(first_of_group(w.self(), group_), gone(target_), 1);
       return progress::done;
     }
 

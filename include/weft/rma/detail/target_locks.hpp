@@ -165,7 +165,7 @@ class target_locks {
   }
   /// Gives the lock on all targets back.
   void unlock_shared_all() {
-    if (!all_held_) throw error("weft: this process does not hold the lock");
+    if (!all_held_) refuse_return_();
     all_held_ = false;
     --locks_held_;
     if (kind_ == lock_kind::mpi)
@@ -196,8 +196,7 @@ class target_locks {
   lock_context context_of_(process target) const noexcept {
     lock_context c = context_;
     c.holds_another = exclusive_held_ != 0;
-    const held& h = holds_[static_cast<std::size_t>(target)];
-    c.token = h.token;
+    c.token = holds_[static_cast<std::size_t>(target)].token;
     return c;
   }
   template <class Steps>
@@ -240,13 +239,13 @@ class target_locks {
     if (locks_held_ != 0) throw error("weft: this process holds other locks of the window");
   }
   void must_have_shared_() const {
-    if (!has_shared(kind_))
-      throw error(std::string("weft: locks of the kind ") + name(kind_) + " are exclusive");
+    if (!has_shared(kind_)) [[unlikely]]
+      refuse_shared_();
   }
   void begin_(process target) const {
     check_(target);
-    if (all_held_ || holds_[static_cast<std::size_t>(target)].how != form::nothing)
-      throw error("weft: this process holds a lock of process " + std::to_string(target) + " already");
+    if (all_held_ || holds_[static_cast<std::size_t>(target)].how != form::nothing) [[unlikely]]
+      refuse_second_(target);
   }
   void taken_(process target, form how) noexcept {
     holds_[static_cast<std::size_t>(target)].how = how;
@@ -255,16 +254,29 @@ class target_locks {
   }
   void given_back_(process target, form how) {
     check_(target);
-    if (holds_[static_cast<std::size_t>(target)].how != how)
-      throw error("weft: this process does not hold the lock");
+    if (holds_[static_cast<std::size_t>(target)].how != how) [[unlikely]]
+      refuse_return_();
     holds_[static_cast<std::size_t>(target)].how = form::nothing;
     --locks_held_;
     exclusive_held_ -= how == form::exclusive;
   }
   void check_(process target) const {
-    if (target < 0 || static_cast<std::size_t>(target) >= holds_.size())
-      throw std::out_of_range("weft: a lock of process " + std::to_string(target) + ", in a window of " +
-                              std::to_string(holds_.size()) + " processes");
+    if (target < 0 || target >= context_.processes) [[unlikely]]
+      refuse_target_(target);
+  }
+  // Apart, so that a lock that is free takes few instructions.
+  [[noreturn]] WEFT_COLD static void refuse_second_(process target) {
+    throw error("weft: this process holds a lock of process " + std::to_string(target) + " already");
+  }
+  [[noreturn]] WEFT_COLD void refuse_shared_() const {
+    throw error(std::string("weft: locks of the kind ") + name(kind_) + " are exclusive");
+  }
+  [[noreturn]] WEFT_COLD static void refuse_return_() {
+    throw error("weft: this process does not hold the lock");
+  }
+  [[noreturn]] WEFT_COLD void refuse_target_(process target) const {
+    throw std::out_of_range("weft: a lock of process " + std::to_string(target) + ", in a window of " +
+                            std::to_string(context_.processes) + " processes");
   }
 
   lock_kind kind_;

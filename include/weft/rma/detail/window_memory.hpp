@@ -45,9 +45,8 @@ class window_memory {
   remote_memory& remote() const noexcept { return *remote_; }
   /// One of the locks of each process. *Throws*: std::out_of_range if there is none with this number.
   target_locks& locks(unsigned number) {
-    if (number >= locks_.size())
-      throw std::out_of_range("weft: lock " + std::to_string(number) + ", in a window with " +
-                              std::to_string(locks_.size()) + " locks in each process");
+    if (number >= locks_.size()) [[unlikely]]
+      refuse_lock_(number);
     return *locks_[number];
   }
 
@@ -131,6 +130,10 @@ class window_memory {
   bool one_sided_ = true;
 
  private:
+  [[noreturn]] WEFT_COLD void refuse_lock_(unsigned number) const {
+    throw std::out_of_range("weft: lock " + std::to_string(number) + ", in a window with " +
+                            std::to_string(locks_.size()) + " locks in each process");
+  }
   static constexpr std::size_t lines_(std::size_t bytes) noexcept { return (bytes + line - 1) / line * line; }
   void check_same_(std::size_t size, std::size_t bytes) const {
     const std::array<std::uint64_t, 8> mine = {size,
