@@ -206,6 +206,8 @@ void require_all(const std::vector<std::string>& said, const std::string& part) 
 struct pointer {
   int* to = nullptr;
 };
+void increase(int& v) { ++v; }
+void decrease(int& v) { --v; }
 struct only_moves {
   only_moves() = default;
   only_moves(only_moves&&) = default;
@@ -237,6 +239,19 @@ TEST_CASE("a step that cannot be divided is an error in all processes, which say
                   weft::fork([](only_moves, int& v) { ++v; }, only_moves(), weft::update(x));
                 }),
                 "cannot be repeated");
+    require_all(make([&](auto& x, int) { weft::fork([](auto) {}, weft::weak_update(x)); }),
+                "weft: task 0 ('task') of a partitioned step cannot be repeated");
+    require_all(errors_of(c,
+                          [](thread_cluster::process& here) {
+                            std::pair<int, int> x;
+                            weft::partitioned step(here, [&] {
+                              weft::fork([](auto& v) { v.first = 1; }, weft::update(weft::borrow(x)));
+                              weft::fork([](int& v) { ++v; }, weft::update(weft::borrow(x.first)));
+                            });
+                            step.run(2);
+                          }),
+                "weft: task 1 of a partitioned step uses an object that begins where one of another type "
+                "does, which task 0 uses");
     require_all(make([](auto&, int) { throw std::runtime_error("not today"); }), "not today");
     require_all(make([&](auto& x, int) { weft::fork(add, weft::update(x)); }), "nothing");
     require_all(errors_of(c,
@@ -263,6 +278,9 @@ TEST_CASE("a step that cannot be divided is an error in all processes, which say
             weft::fork(add, weft::update(x));
         }),
         "weft: task 1 ('task') of the partitioned step is another function in process 2 than in process 0");
+    require_all(
+        make([](auto& x, int rank) { weft::fork(rank == 1 ? increase : decrease, weft::update(x)); }),
+        "weft: task 0 ('task') of the partitioned step is another function in process 1 than in process 0");
     require_all(make([](auto&, int rank) {
                   if (rank == 1) throw std::runtime_error("only here");
                 }),
@@ -321,6 +339,82 @@ TEST_CASE(
     right += step.placement().size() == 5;
   });
   CHECK(right == 7);
+}
+
+TEST_CASE("what the children of a task throw comes before what it throws itself", "[partition]") {
+  for (const int processes : {1, 2, 3})
+    for (const unsigned workers : {1u, 2u}) {
+      thread_cluster c(processes, {.runtime = {.workers = workers}});
+      const auto said = errors_of(c, [](thread_cluster::process& here) {
+        weft::shared<int> x(0);
+        weft::partitioned step(here, [&] {
+          weft::fork(
+              [](int& v) {
+                weft::fork([at = ++v] {
+                  if (at == 3) throw std::runtime_error("first");
+                });
+                if (v == 3) throw std::runtime_error("second");
+              },
+              weft::update(x));
+        });
+        step.run(10);
+      });
+      INFO(processes << " processes, " << workers << " workers");
+      require_all(said, "first");
+    }
+}
+
+TEST_CASE("one process ends a long run where a task throws or requests a stop", "[partition]") {
+  for (const unsigned workers : {1u, 2u})
+    for (const bool stop : {false, true}) {
+      thread_cluster c(1, {.runtime = {.workers = workers}});
+      int reached = 0;
+      std::uint64_t tasks = 0;
+      const auto said = errors_of(c, [&](thread_cluster::process& here) {
+        weft::partitioned step(here, [&] {
+          weft::fork(
+              [stop](int& v) {
+                if (++v != 5) return;
+                if (stop) return static_cast<void>(weft::this_task::request_stop());
+                throw std::runtime_error("the fifth");
+              },
+              weft::update(weft::borrow(reached)));
+        });
+        try {
+          step.run(UINT64_MAX);
+        } catch (const weft::cancelled&) {
+          if (!stop) throw;
+        }
+        tasks = step.counters().tasks;
+        if (stop) throw std::runtime_error("the fifth");
+      });
+      INFO(workers << " workers, " << (stop ? "stopped" : "thrown"));
+      if (stop) CHECK(tasks == static_cast<std::uint64_t>(reached));
+      CHECK(reached >= 5);
+      require_all(said, "the fifth");
+    }
+}
+
+TEST_CASE("a value that is longer than a message may be is an exception of the task that writes it",
+          "[partition]") {
+  thread_cluster c(2, {}, {.longest = 5000});
+  const auto run = [&c](std::size_t each) {
+    return errors_of(c, [each](thread_cluster::process& here) {
+      weft::shared<std::string> x, y;
+      weft::partitioned step(
+          here,
+          [&] {
+            weft::fork([each](const std::string& a, std::string& b) { b = a + std::string(each, '.'); },
+                       weft::read(x), weft::update(y));
+            weft::fork([](const std::string& a, std::string& b) { b = a; }, weft::read(y), weft::update(x));
+          },
+          {.method = [](const auto&, const auto&) { return weft::placement::schedule{{0, 1}, {0, 1}, 2}; }});
+      step.run(10);
+      if (x.get().size() != each * 10) throw std::logic_error("wrong");
+    });
+  };
+  require_all(run(450), "nothing");
+  require_all(run(600), "weft: a value is too long to go to another process");
 }
 
 TEST_CASE("a stop that a task requests cancels the step in all processes", "[partition]") {

@@ -2,6 +2,7 @@
 // What the processes of a cluster send their messages by.
 #pragma once
 
+#include <weft/base/error.hpp>
 #include <weft/base/platform.hpp>
 
 #include <chrono>
@@ -13,6 +14,13 @@ namespace weft::inline WEFT_ABI::remote {
 
 /// A message as it travels.
 using bytes = std::vector<std::byte>;
+
+/// *Throws*: weft::error for a message that is too long for a transport.
+inline void require_length(const bytes& message, std::size_t longest) {
+  if (message.size() > longest)
+    throw error("weft: a message of " + std::to_string(message.size()) +
+                " bytes is too long to go to another process; the most are " + std::to_string(longest));
+}
 
 /// Wakes one thread that waits for a while.
 class doorbell {
@@ -45,7 +53,10 @@ class transport {
   /// The number of this process, and how many there are.
   virtual int rank() const noexcept = 0;
   virtual int size() const noexcept = 0;
-  /// Sends without waiting for the receiver. *Throws*: weft::error, std::bad_alloc.
+  /// How many bytes a message may have.
+  virtual std::size_t longest() const noexcept = 0;
+  /// Sends without waiting for the receiver. *Throws*: weft::error, also for a message that is longer;
+  /// std::bad_alloc.
   virtual void send(int to, bytes message) = 0;
   /// Takes a message that has come. *Returns*: who has sent it; -1 if there is none.
   /// *Throws*: weft::error; also if another process has called fail().

@@ -5,6 +5,7 @@
 
 #include <weft/base/error.hpp>
 #include <weft/task/current.hpp>
+#include <weft/task/recorded_call.hpp>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -120,9 +121,11 @@ WEFT_ALWAYS_INLINE bool defers_simply(const strand& s, std::size_t size) noexcep
   return s.pending() ? !s.top->failing : context::stack_pointer() <= s.inline_limit;
 }
 
-/// Whether a task without a claim on any value may start at once: stack is left, and nothing was stopped.
+/// Whether a task without a claim on any value may start at once: stack is left, nothing was stopped, and
+/// nobody takes what is forked instead.
 inline bool may_start_weak(strand& s) noexcept {
-  return !is_outside(s) && context::stack_pointer() > s.stack_limit && !failing(s) && !look(s);
+  return !is_outside(s) && context::stack_pointer() > s.stack_limit && !failing(s) && !look(s) &&
+         (s.recorded == nullptr || s.recorded->take == nullptr);
 }
 
 /// For counters of the executing worker.

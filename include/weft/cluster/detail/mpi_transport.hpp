@@ -5,13 +5,14 @@
 #include <weft/cluster/transport.hpp>
 #include <weft/mpi/communicator.hpp>
 
+#include <climits>
 #include <list>
 #include <string>
 #include <utility>
 
 namespace weft::inline WEFT_ABI::remote {
 
-/// All calls of MPI are made by the thread that serves. No message is longer than a part and its head.
+/// All calls of MPI are made by the thread that serves.
 class mpi_transport final : public transport {
  public:
   /// *Throws*: mpi::error.
@@ -24,7 +25,9 @@ class mpi_transport final : public transport {
   int size() const noexcept override { return group_.size(); }
   const mpi::communicator& group() const noexcept { return group_; }
 
+  std::size_t longest() const noexcept override { return INT_MAX; }
   void send(int to, bytes message) override {
+    require_length(message, longest());
     sent_.push_back({std::move(message), MPI_REQUEST_NULL});
     under_way& u = sent_.back();
     mpi::detail::check(MPI_Isend(u.message.data(), static_cast<int>(u.message.size()), MPI_BYTE, to, tag,

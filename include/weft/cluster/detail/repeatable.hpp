@@ -9,6 +9,7 @@
 #include <memory>
 #include <tuple>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,7 @@ constexpr const value_kind* kind_of_value() noexcept {
 struct repeated_access {
   void* object;
   sched::access_mode mode;
+  const std::type_info* type;  ///< of the value
   const value_kind* kind;
 };
 
@@ -51,6 +53,8 @@ class repeatable {
   virtual ~repeatable() = default;
   /// Executes the body, with a copy of its callable and its arguments. *Throws*: what these throw.
   virtual void run() const = 0;
+  /// The function that it calls, if its callable is a pointer to one; else null.
+  virtual const void* function() const noexcept = 0;
   /// In the order of the arguments.
   virtual std::vector<repeated_access> accesses() const = 0;
 };
@@ -70,6 +74,12 @@ class repeated final : public repeatable {
     std::tuple<typename Adaptors::kept...> kept(kept_);
     std::apply([&f](auto&... k) { flow::call_with<Adaptors...>(std::move(f), k...); }, kept);
   }
+  const void* function() const noexcept override {
+    if constexpr (std::is_pointer_v<F>)
+      return reinterpret_cast<const void*>(f_);
+    else
+      return nullptr;
+  }
   std::vector<repeated_access> accesses() const override {
     std::vector<repeated_access> all;
     std::apply([&all](const auto&... k) { (tell_<Adaptors>(k, all), ...); }, kept_);
@@ -85,11 +95,11 @@ class repeated final : public repeatable {
       using value = std::remove_cv_t<typename Adaptor::value>;
       constexpr mode m = Adaptor::mode;
       all.push_back({const_cast<value*>(k), m == mode::read || m == mode::write ? m : mode::update,
-                     kind_of_value<value>()});
+                     &typeid(value), kind_of_value<value>()});
     } else if constexpr (Adaptor::parts != 0) {
       // Contributions are made one after the other, to the object itself.
       using value = std::remove_pointer_t<decltype(k.object)>;
-      all.push_back({k.object, mode::update, kind_of_value<value>()});
+      all.push_back({k.object, mode::update, &typeid(value), kind_of_value<value>()});
     }
   }
 

@@ -43,15 +43,15 @@ class step_exchange {
       place_({std::vector<unsigned>(step_.tasks().size()), {}});
       return;
     }
-    writer mine;
-    mine(thrown == nullptr);
-    if (thrown) {
-      detail::pack_exception(mine, thrown);
-    } else {
-      mine(static_cast<std::uint64_t>(step_.tasks().size()));
-      for (const auto& t : step_.tasks()) mine(t.identity);
-    }
     guarded_([&] {
+      writer mine;
+      mine(thrown == nullptr);
+      if (thrown) {
+        detail::pack_exception(mine, thrown);
+      } else {
+        mine(static_cast<std::uint64_t>(step_.tasks().size()));
+        for (const auto& t : step_.tasks()) mine(t.identity);
+      }
       const bytes told =
           talk_.agree(mine, [this](std::vector<bytes>& all, writer& w) { leader_.compare(all, w); });
       talk_.begin_stage();
@@ -70,8 +70,13 @@ class step_exchange {
   void run(std::uint64_t iterations) {
     if (by_.size() == 1) {
       mail_.begin(0, size_(), 0);
+      struct counted {
+        step_exchange& of;
+        ~counted() {
+          for (own_task* const t : of.tasks_->own()) of.take_cost_(*t);
+        }
+      } const at_end{*this};
       at_.runtime.run([&] { tasks_->run(iterations, mail_); });
-      counters_.tasks += iterations * tasks_->own().size();
       counters_.steps += iterations;
       return;
     }
@@ -143,10 +148,14 @@ class step_exchange {
     all_valid_ = false;
     base::atomic<bool> ended{false};
     std::thread root([&] {
+      bool begun = false;
       try {
-        at_.runtime.run([&] { tasks_->run(n, mail_); });
+        at_.runtime.run([&] {
+          begun = true;
+          tasks_->run(n, mail_);
+        });
       } catch (...) {  // what has failed is known already, but for what comes before the first task
-        if (!mail_.limited()) mail_.fail(0, std::current_exception());
+        if (!begun || !mail_.limited()) mail_.fail(0, std::current_exception());
       }
       ended.store(true, base::memory_order_release);  // pairs with the load below
       by_.wake();
@@ -164,7 +173,6 @@ class step_exchange {
       talk_.serve_until([&ended] { return ended.load(base::memory_order_acquire); });
     }
     talk_.flush();
-    counters_.tasks += n * tasks_->own().size();
     writer mine;
     const auto [place, why] = mail_.failure();
     writer exception;
@@ -172,13 +180,19 @@ class step_exchange {
     mine(place, exception.bytes());
     std::vector<std::pair<std::uint32_t, double>> costs;
     for (own_task* const t : tasks_->own())
-      if (const auto [seconds, times] = t->take_cost(); times != 0)
+      if (const auto [seconds, times] = take_cost_(*t); times != 0)
         costs.emplace_back(t->number(), seconds / static_cast<double>(times));
     std::vector<std::pair<std::uint32_t, double>> sizes;
     for (const sending_task* const t : tasks_->senders())
       sizes.emplace_back(t->object(), static_cast<double>(t->last_size()));
     mine(costs, sizes);
     return talk_.agree(mine, [this](std::vector<bytes>& all, writer& w) { leader_.end_round(all, w); });
+  }
+  /// Counts how often a task was executed. *Returns*: as own_task::take_cost.
+  std::pair<double, std::uint64_t> take_cost_(own_task& t) noexcept {
+    const auto cost = t.take_cost();
+    counters_.tasks += cost.second;
+    return cost;
   }
   template <class Needs>
   void move_all_(Needs needs) {
@@ -197,7 +211,10 @@ class step_exchange {
         if (p == rank_()) talk_.expect_move();
         if (holder != rank_()) continue;
         const auto& object = step_.objects()[o];
-        if (!value) object.kind->pack(object.at, value.emplace());
+        if (!value) {
+          value.emplace().limit(longest_value(by_));
+          object.kind->pack(object.at, *value);
+        }
         talk_.move(static_cast<int>(p), o, value->bytes());
       }
     }

@@ -105,10 +105,12 @@ class step_mail {
     int to;
     std::uint32_t channel;
   };
-  /// The body of the task that sends. *Throws*: what packing throws. *Returns*: the bytes of the value.
+  /// The body of the task that sends. *Throws*: what packing throws; weft::error for a value that is too
+  /// long. *Returns*: the bytes of the value.
   std::size_t send(std::uint64_t iteration, const std::vector<target>& to, const void* object,
                    const value_kind& kind) {
     writer value;
+    value.limit(longest_value(by_));
     kind.pack(object, value);
     std::vector<std::pair<int, bytes>> packed;
     for (const target& t : to) {

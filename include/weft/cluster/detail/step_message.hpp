@@ -6,6 +6,7 @@
 #include <weft/cluster/transport.hpp>
 #include <weft/flow/runtime.hpp>
 
+#include <algorithm>
 #include <memory>
 
 namespace weft::inline WEFT_ABI::remote {
@@ -24,6 +25,12 @@ inline outgoing step_message(step_kind k, std::uint32_t stage) {
   outgoing m(kind::tasks, stage);
   m.body()(k);
   return m;
+}
+
+/// How many bytes the value of an object may have, which goes in one message.
+inline std::size_t longest_value(const transport& by) noexcept {
+  constexpr std::size_t head = 64;  // of any of these messages; less, really
+  return by.longest() - std::min(by.longest(), head);
 }
 
 /// What a cluster lends to a step.

@@ -12,6 +12,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <typeinfo>
 #include <unordered_map>
 #include <vector>
 
@@ -30,10 +31,12 @@ class step_record : sched::recorded_call {
     std::unique_ptr<repeatable> body;
     std::vector<use> uses;  ///< each object once
     sched::task_options options;
-    std::uint64_t identity = 0;  ///< differs where the function or the uses differ
+    std::uint64_t identity =
+        0;  ///< differs where the type of the callable, the function it points to, or the uses do
   };
   struct object {
     void* at;
+    const std::type_info* type;
     const value_kind* kind;  ///< null: it does not travel
     bool written = false;
     std::uint32_t first;  ///< the first task that uses it
@@ -97,8 +100,8 @@ class step_record : sched::recorded_call {
           "') of a partitioned step cannot be repeated: it needs a callable and arguments that can be "
           "copied, no result, no option event, and rights on whole objects");
     t.body = how->repeat(c);
-    const code_address type = loaded_code::at_start().find(reinterpret_cast<const void*>(*c.what->travels));
-    t.identity = mix_(mix_(14695981039346656037ull, type.module), type.offset);
+    t.identity = mix_(14695981039346656037ull, reinterpret_cast<const void*>(*c.what->travels));
+    if (const void* const f = t.body->function()) t.identity = mix_(t.identity, f);
     for (const repeated_access& a : t.body->accesses()) {
       const std::uint32_t id = object_(a, number);
       const auto same = [id](const use& u) { return u.object == id; };
@@ -114,11 +117,21 @@ class step_record : sched::recorded_call {
   }
   std::uint32_t object_(const repeated_access& a, std::uint32_t user) {
     const auto [found, added] = ids_.emplace(a.object, static_cast<std::uint32_t>(objects_.size()));
-    if (added) objects_.push_back({a.object, a.kind, false, user});
+    if (added)
+      objects_.push_back({a.object, a.type, a.kind, false, user});
+    else if (*a.type != *objects_[found->second].type)
+      throw error(
+          "weft: task " + std::to_string(user) +
+          " of a partitioned step uses an object that begins where one of another type does, which task " +
+          std::to_string(objects_[found->second].first) + " uses");
     return found->second;
   }
   static std::uint64_t mix_(std::uint64_t sum, std::uint64_t with) noexcept {
     return (sum ^ with) * 1099511628211ull;
+  }
+  static std::uint64_t mix_(std::uint64_t sum, const void* function) {
+    const code_address at = loaded_code::at_start().find(function);
+    return mix_(mix_(sum, at.module), at.offset);
   }
 
   std::vector<task> tasks_;

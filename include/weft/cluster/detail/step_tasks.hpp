@@ -9,8 +9,8 @@
 #include <weft/observe/traced_body.hpp>
 
 #include <algorithm>
+#include <climits>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -118,9 +118,15 @@ class own_task final : public step_task {
   void execute(std::uint64_t iteration) override {
     const auto begun = base::clock::now();
     try {
-      body_.run();
+      sched::strand& s = sched::current();
+      try {
+        body_.run();
+      } catch (...) {
+        if (!s.pending()) throw;
+        sched::raise(s, std::current_exception());  // behind its children
+      }
       // What its children throw is its exception, too.
-      if (sched::strand& s = sched::current(); s.pending()) sched::sync(s);
+      if (s.pending()) sched::sync(s);
     } catch (...) {
       mail_.fail(mail_.place(iteration, number_), std::current_exception());
       throw;
@@ -136,8 +142,9 @@ class own_task final : public step_task {
 /// Sends a value as soon as it is written.
 class sending_task final : public step_task {
  public:
-  sending_task(const step_record& of, std::uint32_t object, std::uint32_t writer, step_mail& mail)
-      : step_task({.name = "send"}, {{of.objects()[object].at, mode::read}}),
+  sending_task(const step_record& of, std::uint32_t object, std::uint32_t writer, int priority,
+               step_mail& mail)
+      : step_task({.name = "send", .priority = priority}, {{of.objects()[object].at, mode::read}}),
         of_(of.objects()[object]),
         object_(object),
         writer_(writer),
@@ -168,8 +175,10 @@ class sending_task final : public step_task {
 /// Puts a value of another process into an object; it has not ended before that has come.
 class receiving_task final : public step_task {
  public:
-  receiving_task(const step_record& of, const step_channel& by, std::uint32_t number, step_mail& mail)
-      : step_task({.name = "receive", .event = true}, {{of.objects()[by.object].at, mode::write}}),
+  receiving_task(const step_record& of, const step_channel& by, std::uint32_t number, int priority,
+                 step_mail& mail)
+      : step_task({.name = "receive", .priority = priority, .event = true},
+                  {{of.objects()[by.object].at, mode::write}}),
         of_(of.objects()[by.object]),
         by_(by),
         number_(number),
@@ -196,6 +205,7 @@ class receiving_task final : public step_task {
 
 /// An iteration of one process: in reference order; its schedule, if it is another one, becomes priorities. A
 /// value is sent right behind the task that writes it, and received right before the first one that needs it.
+/// What sends and receives goes before all other tasks, if they have priorities.
 class step_tasks {
  public:
   step_tasks(const step_record& of, const step_plan& plan, unsigned here, const std::vector<double>& start,
@@ -208,13 +218,15 @@ class step_tasks {
       if (by.to == here) receives[by.before].push_back(c);
     }
     const std::vector<int> priority = priorities_(of, plan, here, start);
+    int transfers = 0;  // their priority
+    for (const int p : priority) transfers = std::max(transfers, p > 0 && p < INT_MAX ? p + 1 : p);
     for (std::uint32_t t = 0; t <= size; ++t) {
       for (const std::uint32_t c : receives[t])
-        all_.push_back(std::make_unique<receiving_task>(of, plan.channels()[c], c, mail));
+        all_.push_back(std::make_unique<receiving_task>(of, plan.channels()[c], c, transfers, mail));
       if (t == size) break;
       if (plan.processor()[t] == here) {
         sched::task_options options = of.tasks()[t].options;
-        if (!priority.empty()) options.priority = priority[t];
+        options.priority = priority[t];
         auto own = std::make_unique<own_task>(of, t, options, mail);
         own_.push_back(own.get());
         all_.push_back(std::move(own));
@@ -229,7 +241,7 @@ class step_tasks {
         const step_channel& by = plan.channels()[c];
         if (object != by.object) {
           object = by.object;
-          auto made = std::make_unique<sending_task>(of, by.object, t, mail);
+          auto made = std::make_unique<sending_task>(of, by.object, t, transfers, mail);
           sender = made.get();
           senders_.push_back(sender);
           all_.push_back(std::move(made));
@@ -246,10 +258,10 @@ class step_tasks {
       mail.fail(0, sched::cancellation());  // whatever is awaited may have been dropped
     });
     try {
-      for (std::uint64_t i = 0; i < iterations; ++i)
+      bool dropped = false;
+      for (std::uint64_t i = 0; i < iterations && !dropped; ++i)
         record_([&] {
-          for (const auto& t : all_)
-            if (!t->fork(s, i)) return;
+          for (auto t = all_.begin(); t != all_.end() && !dropped; ++t) dropped = !(*t)->fork(s, i);
         });
     } catch (const std::bad_alloc&) {
       mail.fail(0, std::current_exception());
@@ -262,7 +274,8 @@ class step_tasks {
   const std::vector<sending_task*>& senders() const noexcept { return senders_; }
 
  private:
-  /// Nothing if tasks that are ready are to be taken in reference order.
+  /// Of each task, 0 if it is executed elsewhere: by the schedule in a few levels, if that is another order
+  /// than the reference order; else its own.
   static std::vector<int> priorities_(const step_record& of, const step_plan& plan, unsigned here,
                                       const std::vector<double>& start) {
     std::vector<std::uint32_t> mine;
@@ -271,10 +284,15 @@ class step_tasks {
     const auto earlier = [&start](std::uint32_t a, std::uint32_t b) {
       return start[a] != start[b] ? start[a] < start[b] : a < b;
     };
-    if (start.empty() || std::is_sorted(mine.begin(), mine.end(), earlier)) return {};
-    std::sort(mine.begin(), mine.end(), earlier);
     std::vector<int> priority(of.tasks().size());
-    for (std::size_t i = 0; i < mine.size(); ++i) priority[mine[i]] = static_cast<int>(mine.size() - i);
+    if (start.empty() || std::is_sorted(mine.begin(), mine.end(), earlier)) {
+      for (const std::uint32_t t : mine) priority[t] = of.tasks()[t].options.priority;
+      return priority;
+    }
+    std::sort(mine.begin(), mine.end(), earlier);
+    constexpr std::size_t levels = 16;  // finding a place in a queue takes a step for each
+    for (std::size_t i = 0; i < mine.size(); ++i)
+      priority[mine[i]] = 1 + static_cast<int>((mine.size() - 1 - i) * levels / mine.size());
     return priority;
   }
 

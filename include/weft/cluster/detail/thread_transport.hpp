@@ -17,8 +17,9 @@ namespace weft::inline WEFT_ABI::remote {
 
 /// How the network of a thread_cluster treats its messages.
 struct thread_network {
-  std::uint32_t disorder = 0;  ///< seed of an order of its own, with delays; 0: as sent, and at once
-  std::uint64_t damaged = 0;   ///< the number of a message of which a byte is changed, from 1; 0: none
+  std::uint32_t disorder = 0;      ///< seed of an order of its own, with delays; 0: as sent, and at once
+  std::uint64_t damaged = 0;       ///< the number of a message of which a byte is changed, from 1; 0: none
+  std::size_t longest = SIZE_MAX;  ///< how many bytes a message may have
 };
 
 /// Where the messages of all threads are.
@@ -28,7 +29,9 @@ class thread_hub {
       : network_(network), random_(network.disorder), boxes_(static_cast<std::size_t>(size)) {}
 
   int size() const noexcept { return static_cast<int>(boxes_.size()); }
+  std::size_t longest() const noexcept { return network_.longest; }
   void send(int from, int to, bytes message) {
+    require_length(message, longest());
     box& b = at_(to);
     {
       const std::lock_guard hold(mutex_);
@@ -84,6 +87,7 @@ class thread_transport : public transport {
   thread_transport(thread_hub& hub, int rank) noexcept : hub_(hub), rank_(rank) {}
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return hub_.size(); }
+  std::size_t longest() const noexcept override { return hub_.longest(); }
   void send(int to, bytes message) override { hub_.send(rank_, to, std::move(message)); }
   int receive(bytes& message) override { return hub_.receive(rank_, message); }
   void wait(std::chrono::nanoseconds at_most) override { hub_.wait(rank_, at_most); }
