@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // A partitioned step of real processes. usage: partition_program [throw|differ]; prints "right" in process 0.
+// partition_program resume <file> <steps>: goes on from a checkpoint; prints from where, and the result.
 #include "step_program.hpp"
 
 #include <weft/cluster.hpp>
@@ -29,6 +30,35 @@ weft::placement::schedule in_turns(const weft::placement::task_graph& g, const w
   return weft::placement::list_schedule(g, m, on);
 }
 
+/// A stencil over rows, with some milliseconds for a step.
+int resume(weft::cluster& c, const std::string& file, std::uint64_t steps) {
+  constexpr std::size_t rows = 12;
+  std::vector<std::vector<std::uint64_t>> row(rows, std::vector<std::uint64_t>(500));
+  for (std::size_t i = 0; i < rows; ++i) std::iota(row[i].begin(), row[i].end(), i);
+  weft::partitioned step(c,
+                         [&] {
+                           for (std::size_t i = 0; i < rows; ++i)
+                             weft::fork(
+                                 [](const auto& above, auto& here) {
+                                   for (int k = 0; k < 100; ++k)
+                                     for (std::size_t j = 0; j < here.size(); ++j)
+                                       here[j] = mix(here[j], above[j]);
+                                 },
+                                 weft::read(weft::borrow(row[(i + 1) % rows])),
+                                 weft::update(weft::borrow(row[i])));
+                         },
+                         {.checkpoint = file, .checkpoint_seconds = 0.05});
+  const std::uint64_t done = step.resume();
+  if (c.rank() == 0)
+    std::printf("resumed %llu\n", static_cast<unsigned long long>(done)), std::fflush(stdout);
+  step.run(steps - done);
+  std::uint64_t sum = 0;
+  for (const auto& r : row)
+    for (const std::uint64_t v : r) sum = mix(sum, v);
+  if (c.rank() == 0) std::printf("result %llu\n", static_cast<unsigned long long>(sum));
+  return 0;
+}
+
 int run(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   weft::cluster c(argc, argv, {.runtime = {.workers = 1}});
@@ -39,6 +69,7 @@ int run(int argc, char** argv) {
     });
     return 0;
   }
+  if (mode == "resume") return resume(c, argv[2], std::stoull(argv[3]));
   weft::remote::register_exception<step_failure>();
   bool right = true;
   const weft::placement::method methods[] = {weft::placement::owner_computes, weft::placement::etf,

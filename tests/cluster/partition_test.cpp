@@ -3,6 +3,7 @@
 #include "step_program.hpp"
 #include "support/catch.hpp"
 #include "support/environment.hpp"
+#include "support/scratch.hpp"
 
 #include <weft/cluster/partition.hpp>
 #include <weft/cluster/threads.hpp>
@@ -13,6 +14,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <numeric>
 #include <thread>
 
@@ -73,6 +75,7 @@ outcome run_step(thread_cluster& c, const step_program& p, const partition_optio
     o.sum.tasks += n.tasks;
     o.sum.messages += n.messages;
     o.sum.redistributions += n.redistributions;
+    o.sum.checkpoints += n.checkpoints;
   }
   return o;
 }
@@ -452,6 +455,135 @@ TEST_CASE("a stop that a task requests cancels the step in all processes", "[par
     CHECK(cancelled == 3);
     CHECK(went_on == 3);
   }
+}
+
+TEST_CASE("any number of processes goes on from a checkpoint", "[partition]") {
+  struct jobs {
+    int first, second;
+  };
+  for (const jobs& of : {jobs{1, 3}, jobs{2, 1}, jobs{3, 5}, jobs{4, 2}})
+    for (const std::uint32_t disorder : {0u, 7u}) {
+      const scratch folder(medium::memory);
+      const partition_options options{.method = anywhere(disorder),
+                                      .threshold = always,
+                                      .checkpoint = folder / "state",
+                                      .checkpoint_seconds = 0};
+      const step_program p = random_step(static_cast<std::uint32_t>(of.first), 25);
+      step_values expected = first_values(p);
+      for (int k = 0; k < 60; ++k) interpret(p, expected);
+      std::uint64_t written = 0;
+      {
+        thread_cluster c(of.first, {}, {.disorder = disorder});
+        const outcome o = run_step(c, p, options, {10, 1, 19});
+        written = o.sum.checkpoints / static_cast<unsigned>(of.first);
+        CHECK(o.sum.steps == 30u * static_cast<unsigned>(of.first));
+      }
+      CHECK(written > 0);
+      thread_cluster c(of.second, {}, {.disorder = disorder});
+      std::atomic<int> right{0};
+      c.each([&](thread_cluster::process& here) {
+        step_objects objects(p);
+        weft::partitioned step(here, [&] { objects.fork(); }, options);
+        const std::uint64_t done = step.resume();
+        right += done > 0 && done < 30;
+        step.run(60 - done);
+        right += objects.values() == expected;
+      });
+      CHECK(right == 2 * of.second);
+      // Files of earlier ones are gone.
+      const std::filesystem::directory_iterator all(folder.path());
+      CHECK(std::distance(all, {}) == 1 + of.second);
+    }
+}
+
+TEST_CASE("a step that has thrown goes back to its last checkpoint", "[partition]") {
+  for (const int processes : {1, 2, 3}) {
+    const scratch folder(medium::memory);
+    thread_cluster c(processes);
+    std::atomic<int> right{0};
+    std::atomic<bool> thrown{false};
+    c.each([&](thread_cluster::process& here) {
+      weft::shared<int> x(0), y(0);
+      weft::partitioned step(here,
+                             [&] {
+                               weft::fork([](int& v) { ++v; }, weft::update(x));
+                               weft::fork(
+                                   [&](const int& a, int& b) {
+                                     if ((b += a) > 200 && !thrown.exchange(true))
+                                       throw std::runtime_error("once");
+                                   },
+                                   weft::read(x), weft::update(y));
+                             },
+                             {.checkpoint = folder / "state", .checkpoint_seconds = 0});
+      right += step.resume() == 0;
+      try {
+        step.run(50);
+      } catch (const std::runtime_error&) {
+        ++right;
+      }
+      const std::uint64_t done = step.resume();
+      right += done > 0 && done < 20 && static_cast<std::uint64_t>(x.get()) == done;
+      step.run(50 - done);
+      right += x.get() == 50 && y.get() == 50 * 51 / 2;
+    });
+    CHECK(right == 4 * processes);
+  }
+}
+
+TEST_CASE("what is wrong with a checkpoint is an error in all processes", "[partition]") {
+  const scratch folder(medium::memory);
+  const std::string state = folder / "state";
+  thread_cluster c(2);
+  const auto make = [&c](const std::string& at, const auto& first, const auto& then) {
+    return errors_of(c, [&](thread_cluster::process& here) {
+      auto x = first;
+      weft::partitioned step(here,
+                             [&] {
+                               for (auto& v : x)
+                                 weft::fork([](auto& to) { ++to; }, weft::update(weft::borrow(v)));
+                             },
+                             {.checkpoint = at, .checkpoint_seconds = 0});
+      then(step);
+    });
+  };
+  const std::vector<long> two(2);
+  const auto resume = [](weft::partitioned& step) { step.resume(); };
+  const auto run = [](weft::partitioned& step) { step.run(20); };
+  require_all(make(folder / "missing/state", two, run), "weft: cannot open '");
+  require_all(make("", two, resume), "without partition_options::checkpoint cannot be resumed");
+  require_all(make(state, two, resume), "nothing");
+  require_all(make(state, two, run), "nothing");
+  require_all(make(state, two, resume), "nothing");
+  require_all(make(state, std::vector<long>(3), resume), "is a checkpoint of another step");
+  require_all(make(state, std::vector<int>(2), resume), "is a checkpoint of another step");
+  const std::string whole = slurp(state);
+  spill(state, "something else");
+  require_all(make(state, two, resume), "is not a checkpoint of a partitioned step");
+  for (const std::size_t size : {whole.size() - 1, whole.size() / 2}) {
+    spill(state, whole.substr(0, size));
+    require_all(make(state, two, resume), "is damaged");
+  }
+  spill(state, whole);
+  std::string part;
+  for (const auto& f : std::filesystem::directory_iterator(folder.path()))
+    if (f.path() != state) part = f.path().string();
+  std::string values = slurp(part);
+  values.back() ^= 1;
+  spill(part, values);
+  require_all(make(state, two, resume), "is damaged: its size or its checksum is wrong");
+  spill(part, values + "more");
+  require_all(make(state, two, resume), "is damaged");
+  std::filesystem::remove(part);
+  require_all(make(state, two, resume), "No such file");
+  // A directory that vanishes.
+  std::filesystem::create_directory(folder / "gone");
+  require_all(make(folder / "gone/state", two,
+                   [&](weft::partitioned& step) {
+                     step.run(1);
+                     std::filesystem::remove_all(folder / "gone");
+                     step.run(20);
+                   }),
+              "weft: cannot create '");
 }
 
 TEST_CASE("tasks that turn out to be longer than others are spread", "[partition]") {

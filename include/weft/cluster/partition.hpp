@@ -46,6 +46,14 @@ class partitioned {
   /// sending takes.
   void run(std::uint64_t n = 1) { exchange_->run(n); }
 
+  /// Puts the values of the last checkpoint into the objects, in every process; of a job with any number of
+  /// processes, before this one. *Requires*: partition_options::checkpoint is set. *Returns*: how many
+  /// executions of the step the values have behind them; 0, and does nothing, if there is no checkpoint.
+  /// *Throws*: in all processes: weft::error for a file that is no checkpoint, is damaged, or one of a step
+  /// that writes other objects; std::system_error; then the objects have any values. *Example*:
+  /// `step.run(1000 - step.resume());`
+  std::uint64_t resume() { return exchange_->resume(); }
+
   /// How many tasks the step has.
   std::size_t tasks() const noexcept { return exchange_->tasks(); }
   /// The process of each task, in the order of the forks; empty before the first run.

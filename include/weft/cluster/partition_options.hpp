@@ -5,6 +5,7 @@
 #include <weft/placement/owner_computes.hpp>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace weft::inline WEFT_ABI {
@@ -21,6 +22,10 @@ struct partition_options {
   double threshold = 0.2;
   double latency = 20e-6;  ///< of a message, in seconds
   double bandwidth = 1e9;  ///< in bytes per second
+  /// The file that names the last checkpoint, in a directory that all processes see; their parts lie beside
+  /// it. Empty: none are made.
+  std::string checkpoint = {};
+  double checkpoint_seconds = 1;  ///< from one to the next, if an iteration does not take longer
 };
 
 /// What one process has done for a partitioned step so far.
@@ -30,6 +35,7 @@ struct partition_counters {
   std::uint64_t messages = 0;         ///< sent, all kinds
   std::uint64_t bytes = 0;            ///< of these
   std::uint64_t redistributions = 0;  ///< how often tasks were placed anew
+  std::uint64_t checkpoints = 0;      ///< in which this process has written its part
 };
 
 }  // namespace weft::inline WEFT_ABI

@@ -23,7 +23,7 @@ class step_exchange {
         options_(options),
         mail_(by_),
         talk_(by_, step_, mail_, counters_),
-        leader_(step_, options_, by_.size()) {}
+        leader_(step_, options_, by_.size(), files_) {}
   step_exchange(const step_exchange&) = delete;
   step_exchange& operator=(const step_exchange&) = delete;
 
@@ -35,10 +35,11 @@ class step_exchange {
     try {
       at_.runtime.run([this, &f] { step_.record(f); });
       require_travel_();
+      if (!options_.checkpoint.empty()) files_.emplace(step_, options_.checkpoint);
     } catch (...) {
       thrown = std::current_exception();
     }
-    if (by_.size() == 1) {
+    if (alone_()) {
       if (thrown) std::rethrow_exception(thrown);
       place_({std::vector<unsigned>(step_.tasks().size()), {}});
       return;
@@ -68,7 +69,7 @@ class step_exchange {
   /// Executes so many iterations. *Throws*: in all processes what the serial program throws first;
   /// weft::error.
   void run(std::uint64_t iterations) {
-    if (by_.size() == 1) {
+    if (alone_()) {
       mail_.begin(0, size_(), 0);
       struct counted {
         step_exchange& of;
@@ -94,6 +95,10 @@ class step_exchange {
           continue;
         }
         talk_.begin_stage();
+        if (next == order::wait) {
+          told = report_(true);
+          continue;
+        }
         if (next == order::throw_) {
           const bool own = r.get<std::int32_t>() == by_.rank();
           thrown = own ? mail_.failure().second : detail::unpack_exception(r);
@@ -107,6 +112,42 @@ class step_exchange {
     counters_.steps += iterations;
   }
 
+  /// Takes over the values of the last checkpoint. *Returns*: how many iterations it has; 0 if there is none.
+  /// *Throws*: in all processes weft::error, std::system_error, what unpacking throws.
+  std::uint64_t resume() {
+    if (!files_)
+      throw error("weft: a partitioned step without partition_options::checkpoint cannot be resumed");
+    std::exception_ptr thrown;
+    std::optional<checkpoint> last;
+    const auto agree = [this, &thrown](writer& mine, const auto& decide) {
+      bytes told = talk_.agree(mine, decide);
+      talk_.begin_stage();
+      reader r{std::span<const std::byte>(told)};
+      if (!r.get<bool>()) thrown = detail::unpack_exception(r);
+      told.erase(told.begin(), told.end() - static_cast<std::ptrdiff_t>(r.left()));
+      return told;
+    };
+    guarded_([&] {
+      writer none;
+      const bytes told =
+          agree(none, [this](std::vector<bytes>&, writer& w) { leader_.tell_last_checkpoint(w); });
+      if (!thrown) last = reader{std::span(told)}.get<std::optional<checkpoint>>();
+      if (!last) return;
+      writer mine;
+      try {
+        files_->load(*last);
+        mine(true);
+      } catch (...) {
+        mine(false);
+        detail::pack_exception(mine, std::current_exception());
+      }
+      agree(mine, [&](std::vector<bytes>& all, writer& w) { leader_.end_loading(all, *last, w); });
+      all_valid_ = true;
+    });
+    if (thrown) std::rethrow_exception(thrown);
+    return last ? last->done : 0;
+  }
+
   const partition_counters& counters() const noexcept { return counters_; }
   const std::vector<unsigned>& processor() const noexcept { return plan_->processor(); }
   std::size_t tasks() const noexcept { return step_.tasks().size(); }
@@ -115,11 +156,13 @@ class step_exchange {
  private:
   using order = step_leader::order;
 
+  /// Whether there is nobody to talk to, and nothing to be done between iterations.
+  bool alone_() const noexcept { return by_.size() == 1 && options_.checkpoint.empty(); }
   std::uint32_t size_() const noexcept { return static_cast<std::uint32_t>(step_.tasks().size()); }
   std::size_t rank_() const noexcept { return static_cast<std::size_t>(by_.rank()); }
 
   void require_travel_() const {
-    if (by_.size() == 1) return;
+    if (alone_()) return;
     for (const auto& o : step_.objects())
       if (o.written && o.kind == nullptr)
         throw error(
@@ -135,6 +178,7 @@ class step_exchange {
   /// A stage with iterations. `r`: the verdict. *Returns*: the next one.
   bytes round_(reader& r) {
     const auto n = r.get<std::uint64_t>();
+    if (const auto number = r.get<std::uint64_t>(); number != 0) write_checkpoint_(number);
     const std::optional<step_plan> before = r.get<bool>() ? std::exchange(plan_, {}) : std::nullopt;
     if (!plan_) {
       placed_tasks next;
@@ -173,6 +217,19 @@ class step_exchange {
       talk_.serve_until([&ended] { return ended.load(base::memory_order_acquire); });
     }
     talk_.flush();
+    return report_(false);
+  }
+  /// Tells process 0 what this one has done. `wait`: until its part of a checkpoint is written. *Returns*:
+  /// the verdict.
+  bytes report_(bool wait) {
+    bool failed = false;
+    std::optional<written_part> part;
+    try {
+      if (files_) part = files_->take_written(wait);
+    } catch (...) {
+      failed = true;
+      mail_.fail(step_mail::none - 1, std::current_exception());  // behind what tasks throw
+    }
     writer mine;
     const auto [place, why] = mail_.failure();
     writer exception;
@@ -185,8 +242,19 @@ class step_exchange {
     std::vector<std::pair<std::uint32_t, double>> sizes;
     for (const sending_task* const t : tasks_->senders())
       sizes.emplace_back(t->object(), static_cast<double>(t->last_size()));
-    mine(costs, sizes);
+    mine(costs, sizes, failed, part);
     return talk_.agree(mine, [this](std::vector<bytes>& all, writer& w) { leader_.end_round(all, w); });
+  }
+  /// Begins to write the values with which the next iteration begins: each object in one process.
+  void write_checkpoint_(std::uint64_t number) {
+    writer values;
+    for (std::uint32_t o = 0; o < step_.objects().size(); ++o) {
+      if (plan_->holder(o) != static_cast<std::uint32_t>(rank_())) continue;
+      values(o);
+      step_.objects()[o].kind->pack(step_.objects()[o].at, values);
+    }
+    files_->write(number, rank_(), std::move(values.bytes()));
+    ++counters_.checkpoints;
   }
   /// Counts how often a task was executed. *Returns*: as own_task::take_cost.
   std::pair<double, std::uint64_t> take_cost_(own_task& t) noexcept {
@@ -238,6 +306,7 @@ class step_exchange {
   const partition_options options_;
   partition_counters counters_;
   step_record step_;
+  std::optional<step_checkpoints> files_;
   step_mail mail_;
   step_talk talk_;
   step_leader leader_;  // in process 0

@@ -3,6 +3,7 @@
 // and how a run ends.
 #pragma once
 
+#include <weft/cluster/detail/checkpoint_schedule.hpp>
 #include <weft/cluster/detail/step_mail.hpp>
 #include <weft/cluster/detail/step_message.hpp>
 #include <weft/cluster/detail/step_plan.hpp>
@@ -27,11 +28,18 @@ struct placed_tasks {
 /// Reads reports of all processes, and writes verdicts.
 class step_leader {
  public:
-  /// What a verdict orders: a round, the end, or the end by an exception of a process (-1: of none).
-  enum class order : std::uint8_t { go, finish, throw_ };
+  /// What a verdict orders: a round, to wait until the files of a checkpoint are written, the end, or the end
+  /// by an exception of a process (-1: of none).
+  enum class order : std::uint8_t { go, wait, finish, throw_ };
 
-  step_leader(const step_record& step, const partition_options& options, int processes) noexcept
-      : step_(step), options_(options), processes_(static_cast<unsigned>(processes)) {}
+  /// `files`: of this process; nothing if there are no checkpoints.
+  step_leader(const step_record& step, const partition_options& options, int processes,
+              std::optional<step_checkpoints>& files) noexcept
+      : step_(step),
+        options_(options),
+        processes_(static_cast<unsigned>(processes)),
+        files_(files),
+        checkpoints_(files, options.checkpoint_seconds, processes_) {}
 
   /// Reads who has recorded what. *Effects*: writes whose exception it is, -1 if nobody's, -2 if this one's;
   /// and the exception.
@@ -66,11 +74,32 @@ class step_leader {
       const auto n = r.get<std::uint64_t>();
       if (p == 0) left_ = n;
       if (n != left_)
-        return throw_(w,
-                      error("weft: process " + std::to_string(p) + " runs the partitioned step " +
-                            std::to_string(n) + " times, and process 0 " + std::to_string(left_) + " times"));
+        return throw_(
+            w, std::make_exception_ptr(error("weft: process " + std::to_string(p) +
+                                             " runs the partitioned step " + std::to_string(n) +
+                                             " times, and process 0 " + std::to_string(left_) + " times")));
     }
+    checkpoints_.begin_run();
     go_or_finish_(w);
+  }
+  /// Writes which checkpoint is the last whole one, if there is one; or the exception of reading that.
+  void tell_last_checkpoint(writer& w) {
+    checkpoints_.drop();  // files of it could be replaced meanwhile
+    std::optional<checkpoint> last;
+    try {
+      last = files_->last();
+    } catch (...) {
+      w(false);
+      return detail::pack_exception(w, std::current_exception());
+    }
+    w(true, last);
+  }
+  /// Reads whether all could load it, and writes that, or the first exception.
+  void end_loading(const std::vector<bytes>& all, const checkpoint& c, writer& w) {
+    for (const bytes& b : all)
+      if (!reader{std::span(b)}.get<bool>()) return w.put(b.data(), b.size());
+    w(true);
+    checkpoints_.resume(c);
   }
   /// Reads what each has done in a round, and writes what comes next.
   void end_round(std::vector<bytes>& all, writer& w) {
@@ -92,7 +121,11 @@ class step_leader {
         const auto size = r.get<double>();
         if (object < bytes_.size()) bytes_[object] = size;
       }
+      if (r.get<bool>()) checkpoints_.drop();
+      if (const auto part = r.get<std::optional<written_part>>())
+        checkpoints_.note(p, part->number, part->part);
     }
+    checkpoints_.end_round();
     if (failed) {
       w(order::throw_, static_cast<std::int32_t>(*failed));
       return w.put(why.data(), why.size());
@@ -103,23 +136,33 @@ class step_leader {
 
  private:
   void go_or_finish_(writer& w) {
-    if (left_ == 0) return w(order::finish);
-    const std::uint64_t n = std::min(left_, round_length_);
+    try {
+      const bool files = checkpoints_.advance(left_ == 0);
+      if (left_ == 0 && files) return w(order::wait);
+    } catch (...) {
+      return throw_(w, std::current_exception());
+    }
+    if (left_ == 0) {
+      checkpoints_.end_run();
+      return w(order::finish);
+    }
+    const std::uint64_t n = std::min({left_, round_length_, checkpoints_.longest_round()});
     left_ -= n;
     round_length_ = std::min<std::uint64_t>(4 * round_length_, longest_round);
     std::optional<placed_tasks> next;
     try {
       next = replace_();
     } catch (const std::exception& e) {  // of the method
-      return throw_(w, error(e.what()));
+      return throw_(w, std::make_exception_ptr(error(e.what())));
     }
-    w(order::go, n, next.has_value());
+    w(order::go, n, checkpoints_.order(), next.has_value());
     if (next) w(next->processor, next->start);
+    checkpoints_.begin_round(n);
   }
   /// An exception of nobody's tasks.
-  static void throw_(writer& w, const error& e) {
+  static void throw_(writer& w, const std::exception_ptr& e) {
     w(order::throw_, std::int32_t{-1});
-    detail::pack_exception(w, std::make_exception_ptr(e));
+    detail::pack_exception(w, e);
   }
   /// Places the tasks where they are not yet, or could be better.
   std::optional<placed_tasks> replace_() {
@@ -184,6 +227,8 @@ class step_leader {
   const step_record& step_;
   const partition_options& options_;
   const unsigned processes_;
+  const std::optional<step_checkpoints>& files_;
+  checkpoint_schedule checkpoints_;
   bool is_placed_ = false;
   std::vector<unsigned> placed_;
   std::uint64_t left_ = 0, round_length_ = 1;

@@ -6,13 +6,15 @@
 #include <weft/context/fiber.hpp>
 #include <weft/context/stack_source.hpp>
 
-#include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
+#include <utility>
 
 namespace weft::inline WEFT_ABI::sched {
 
 /// A stack with a suspended flow on it: a waiting body, or a scheduler loop that nobody needs at the moment.
+/// It lies at the top of that stack, in a page that is in memory anyway.
 struct context_slot {
   std::optional<context::fiber> fiber;
   std::uintptr_t inline_limit = 0;                 ///< below this stack address fork defers
@@ -75,13 +77,14 @@ class context_pool {
   };
 
   context_slot& make(context::stack_source& from) {
-    auto fresh = std::make_unique<context_slot>();
+    constexpr std::size_t room = (sizeof(context_slot) + 63) / 64 * 64;  // whole cache lines
     context::stack memory = from.acquire();
+    auto& fresh = *::new (static_cast<std::byte*>(memory.top()) - room) context_slot;
     // Half of the stack is for the task that runs deepest; nesting by fork uses the other half.
-    fresh->inline_limit = reinterpret_cast<std::uintptr_t>(memory.lowest()) + memory.size() / 2;
-    fresh->fiber.emplace(std::move(memory), loop_, nullptr);
+    fresh.inline_limit = reinterpret_cast<std::uintptr_t>(memory.lowest()) + memory.size() / 2;
+    fresh.fiber.emplace(std::move(memory), loop_, nullptr, room);
     made_.fetch_add(1, base::memory_order_relaxed);  // a statistic
-    return *fresh.release();
+    return fresh;
   }
   context::stack_source& source_of(std::size_t stack_size) {
     const std::lock_guard hold(sizes_mutex_);
@@ -100,8 +103,10 @@ class context_pool {
     return c;
   }
   void destroy(context_slot* c) noexcept {
-    (c->of_other_size != nullptr ? *c->of_other_size : stacks_).release(c->fiber->release_stack());
-    delete c;
+    context::stack_source& source = c->of_other_size != nullptr ? *c->of_other_size : stacks_;
+    context::stack memory = c->fiber->release_stack();
+    c->~context_slot();
+    source.release(std::move(memory));
   }
 
   base::spin_lock mutex_;
