@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // An iterative simulation with steps of some 30 milliseconds: partitioned among the processes, against work
 // stealing and against the serial program (Figure 9 of the KAAPI paper).
-// usage: mpiexec -n P bench_cluster_steps [turns] [steps] [milliseconds of a step]
+// usage: mpiexec -n P bench_cluster_steps [turns] [steps] [milliseconds of a step] [file]
+// With a file: also partitioned with a checkpoint of that name every second.
 #include "turns.hpp"
 
 #include <weft/cluster.hpp>
@@ -66,8 +67,8 @@ int run(int argc, char** argv) {
                        200;
     return std::max(1, static_cast<int>(milliseconds * 1e-3 / one / (2 * strips)));
   });
-  std::vector<double> serial, partitioned, stolen;
-  std::uint64_t moved = 0;
+  std::vector<double> serial, partitioned, checkpointed, stolen;
+  std::uint64_t moved = 0, checkpoints = 0;
   for (int turn = 0; turn < turns; ++turn) {
     // By process 0, while the others wait for it.
     const grid expected = c.run([&] {
@@ -88,6 +89,15 @@ int run(int argc, char** argv) {
     partitioned.push_back(weft_bench::seconds_of([&] { step.run(static_cast<std::uint64_t>(steps)); }));
     if (a != expected) throw std::runtime_error("the results differ");
     moved += step.counters().bytes;
+    if (argc > 4) {
+      a = first_values(), b = a;
+      weft::partitioned saved(c, [&] { fork_half(a, b, sweeps), fork_half(b, a, sweeps); },
+                              {.method = weft::placement::owner_computes, .checkpoint = argv[4]});
+      c.run([] {});
+      checkpointed.push_back(weft_bench::seconds_of([&] { saved.run(static_cast<std::uint64_t>(steps)); }));
+      if (a != expected) throw std::runtime_error("the results differ");
+      checkpoints += saved.counters().checkpoints;
+    }
     a = first_values(), b = a;
     stolen.push_back(weft_bench::seconds_of([&] {
       c.run([&] {
@@ -105,6 +115,11 @@ int run(int argc, char** argv) {
   weft_bench::print_turns("steps", "serial", serial, "partitioned", partitioned);
   weft_bench::print_turns("steps", "serial", serial, "stealing", stolen);
   weft_bench::print_turns("steps", "stealing", stolen, "partitioned", partitioned);
+  if (argc > 4) {
+    weft_bench::print_turns("steps", "with checkpoints", checkpointed, "partitioned", partitioned);
+    std::printf("%.1f checkpoints a run, of %.1f MB\n", double(checkpoints) / turns,
+                double(2 * strips * cells * sizeof(double)) * 1e-6);
+  }
   return 0;
 }
 
