@@ -149,13 +149,14 @@ class step_leader {
     const std::uint64_t n = std::min({left_, round_length_, checkpoints_.longest_round()});
     left_ -= n;
     round_length_ = std::min<std::uint64_t>(4 * round_length_, longest_round);
+    const std::uint64_t number = is_placed_ ? checkpoints_.order() : 0;
     std::optional<placed_tasks> next;
     try {
       next = replace_();
     } catch (const std::exception& e) {  // of the method
       return throw_(w, std::make_exception_ptr(error(e.what())));
     }
-    w(order::go, n, checkpoints_.order(), next.has_value());
+    w(order::go, n, number, next.has_value());
     if (next) w(next->processor, next->start);
     checkpoints_.begin_round(n);
   }
