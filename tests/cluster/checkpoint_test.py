@@ -57,7 +57,8 @@ def main(mpiexec, program, *options):
         processes = lot.randint(1, 3)
         job = start(file, processes)
         first = job.stdout.readline()  # so that the moments are in the run
-        if killed < kills:
+        to_be_killed = killed < kills
+        if to_be_killed:
             time.sleep(lot.random() * 0.2)
             kill(program, file)
             killed += 1
@@ -68,7 +69,7 @@ def main(mpiexec, program, *options):
         at = now
         if "result" in said:
             break
-        check(killed <= kills, "the job ended without a result")
+        check(to_be_killed, f"the job ended without a result, with status {job.returncode}")
     print(f"killed {killed} times, at last resumed from {at} of {steps}")
     check(said["result"] == expected["result"], f"{said} in place of {expected}")
     check(at > 0, "no checkpoint was used")

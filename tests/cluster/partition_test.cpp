@@ -471,25 +471,34 @@ TEST_CASE("any number of processes goes on from a checkpoint", "[partition]") {
       const step_program p = random_step(static_cast<std::uint32_t>(of.first), 25);
       step_values expected = first_values(p);
       for (int k = 0; k < 60; ++k) interpret(p, expected);
-      std::uint64_t written = 0;
+      std::atomic<int> right{0};
       {
         thread_cluster c(of.first, {}, {.disorder = disorder});
-        const outcome o = run_step(c, p, options, {10, 1, 19});
-        written = o.sum.checkpoints / static_cast<unsigned>(of.first);
-        CHECK(o.sum.steps == 30u * static_cast<unsigned>(of.first));
+        c.each([&](thread_cluster::process& here) {
+          step_objects objects(p);
+          weft::partitioned step(here, [&] { objects.fork(); }, options);
+          step.run(1);
+          step.run(9);
+          step.save();
+          step.save();  // nothing
+          step.run(20);
+          right += step.counters().checkpoints > 0;
+        });
+        CHECK(right == of.first);
       }
-      CHECK(written > 0);
       thread_cluster c(of.second, {}, {.disorder = disorder});
-      std::atomic<int> right{0};
+      right = 0;
       c.each([&](thread_cluster::process& here) {
         step_objects objects(p);
         weft::partitioned step(here, [&] { objects.fork(); }, options);
         const std::uint64_t done = step.resume();
-        right += done > 0 && done < 30;
+        right += done >= 10 && done < 30;
         step.run(60 - done);
         right += objects.values() == expected;
+        step.save();
+        right += step.resume() == 60 && objects.values() == expected;
       });
-      CHECK(right == 2 * of.second);
+      CHECK(right == 3 * of.second);
       // Files of earlier ones are gone.
       const std::filesystem::directory_iterator all(folder.path());
       CHECK(std::distance(all, {}) == 1 + of.second);
@@ -516,20 +525,55 @@ TEST_CASE("a step that has thrown goes back to its last checkpoint", "[partition
                              },
                              {.checkpoint = folder / "state", .checkpoint_seconds = 0});
       right += step.resume() == 0;
+      step.run(5);
+      step.save();
       try {
-        step.run(50);
+        step.run(45);
       } catch (const std::runtime_error&) {
         ++right;
       }
+      try {
+        step.save();
+      } catch (const weft::error&) {
+        ++right;
+      }
       const std::uint64_t done = step.resume();
-      right += done > 0 && done < 20 && static_cast<std::uint64_t>(x.get()) == done;
+      right += done >= 5 && done < 20 && static_cast<std::uint64_t>(x.get()) == done;
       step.run(50 - done);
       right += x.get() == 50 && y.get() == 50 * 51 / 2;
-      const std::uint64_t last = step.resume();
-      right += last > done && last < 50 && static_cast<std::uint64_t>(x.get()) == last;
+      step.save();
+      right += step.resume() == 50 && x.get() == 50;
     });
-    CHECK(right == 5 * processes);
+    CHECK(right == 6 * processes);
   }
+}
+
+TEST_CASE("what a run has done that has thrown does not count in checkpoints", "[partition]") {
+  const scratch folder(medium::memory);
+  thread_cluster c(2);
+  std::atomic<int> right{0};
+  c.each([&](thread_cluster::process& here) {
+    int x = -10;
+    weft::partitioned step(here,
+                           [&] {
+                             weft::fork(
+                                 [](int& v) {
+                                   if (++v == 0) throw std::runtime_error("zero");
+                                 },
+                                 weft::update(weft::borrow(x)));
+                           },
+                           {.checkpoint = folder / "state"});
+    try {
+      step.run(20);
+    } catch (const std::runtime_error&) {
+      ++right;
+    }
+    x = 0;  // begins anew
+    step.run(4);
+    step.save();
+    right += step.resume() == 4 && x == 4;
+  });
+  CHECK(right == 4);
 }
 
 TEST_CASE("what is wrong with a checkpoint is an error in all processes", "[partition]") {
@@ -550,9 +594,12 @@ TEST_CASE("what is wrong with a checkpoint is an error in all processes", "[part
   };
   const std::vector<long> two(2);
   const auto resume = [](weft::partitioned& step) { step.resume(); };
-  const auto run = [](weft::partitioned& step) { step.run(20); };
+  const auto run = [](weft::partitioned& step) {
+    step.run(20);
+    step.save();
+  };
   require_all(make(folder / "missing/state", two, run), "weft: cannot open '");
-  require_all(make("", two, resume), "without partition_options::checkpoint cannot be resumed");
+  require_all(make("", two, resume), "no checkpoints without partition_options::checkpoint");
   require_all(make(state, two, resume), "nothing");
   require_all(make(state, two, run), "nothing");
   require_all(make(state, two, resume), "nothing");
@@ -583,7 +630,7 @@ TEST_CASE("what is wrong with a checkpoint is an error in all processes", "[part
                    [&](weft::partitioned& step) {
                      step.run(1);
                      std::filesystem::remove_all(folder / "gone");
-                     step.run(20);
+                     step.save();
                    }),
               "weft: cannot create '");
 }

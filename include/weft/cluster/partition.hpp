@@ -39,9 +39,10 @@ class partitioned {
 
   /// Executes the step `n` times. *Effects*: those of the serial program, in every process. There is no
   /// barrier between steps, but where costs are compared: after the 1st, the 5th and the 21st, and then
-  /// every 64. *Throws*: in every process what the serial program throws first; then the objects have any
-  /// values. weft::cancelled if a task has requested a stop; weft::error if another process was told another
-  /// `n`. *Suspends*: it blocks the calling thread, which sends and receives meanwhile. *Cost*: of an
+  /// every 64; with checkpoints, eight times from one to the next. *Throws*: in every process what the serial
+  /// program throws first; then the objects have any values. weft::cancelled if a task has requested a stop;
+  /// weft::error if another process was told another `n`; std::system_error if a checkpoint cannot be
+  /// written. *Suspends*: it blocks the calling thread, which sends and receives meanwhile. *Cost*: of an
   /// iteration some hundred nanoseconds for each task and each value that goes to another process, and what
   /// sending takes.
   void run(std::uint64_t n = 1) { exchange_->run(n); }
@@ -53,6 +54,11 @@ class partitioned {
   /// that writes other objects; std::system_error; then the objects have any values. *Example*:
   /// `step.run(1000 - step.resume());`
   std::uint64_t resume() { return exchange_->resume(); }
+  /// Makes a checkpoint of the values that the objects have, and waits until it is on the device; does
+  /// nothing if the last one has them. Called by all processes, between runs, for instance before the time of
+  /// a batch job is over. *Requires*: partition_options::checkpoint is set. *Throws*: in all processes:
+  /// weft::error if the last run has thrown; std::system_error; what packing values throws.
+  void save() { exchange_->save(); }
 
   /// How many tasks the step has.
   std::size_t tasks() const noexcept { return exchange_->tasks(); }

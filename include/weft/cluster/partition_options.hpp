@@ -23,7 +23,7 @@ struct partition_options {
   double latency = 20e-6;  ///< of a message, in seconds
   double bandwidth = 1e9;  ///< in bytes per second
   /// The file that names the last checkpoint, in a directory that all processes see; their parts lie beside
-  /// it. Empty: none are made.
+  /// it. Of one step of one job at a time. Empty: none are made.
   std::string checkpoint = {};
   double checkpoint_seconds = 1;  ///< from one to the next, if an iteration does not take longer
 };
@@ -35,7 +35,7 @@ struct partition_counters {
   std::uint64_t messages = 0;         ///< sent, all kinds
   std::uint64_t bytes = 0;            ///< of these
   std::uint64_t redistributions = 0;  ///< how often tasks were placed anew
-  std::uint64_t checkpoints = 0;      ///< in which this process has written its part
+  std::uint64_t checkpoints = 0;      ///< of which this process has begun to write its part
 };
 
 }  // namespace weft::inline WEFT_ABI

@@ -20,13 +20,19 @@ class checkpoint_schedule {
       : files_(files), seconds_(seconds), processes_(processes) {}
 
   /// The values of a checkpoint are in the objects.
-  void resume(const checkpoint& c) noexcept { ended_ = saved_ = c.done; }
+  void resume(const checkpoint& c) noexcept {
+    done_ = ended_ = saved_ = c.done;
+    runs_ = false;
+  }
   /// What a run has done that ended by an exception does not count, nor does its checkpoint under way.
   void begin_run() noexcept {
-    drop();
+    if (std::exchange(runs_, true)) drop();
     done_ = ended_;
   }
-  void end_run() noexcept { ended_ = done_; }
+  void end_run() noexcept {
+    ended_ = done_;
+    runs_ = false;
+  }
   void begin_round(std::uint64_t iterations) noexcept {
     round_ = iterations;
     round_began_ = clock::now();
@@ -46,10 +52,13 @@ class checkpoint_schedule {
   /// none is due.
   std::uint64_t order() {
     if (!files_ || under_way_ || done_ == saved_ || since_(ordered_) < seconds_) return 0;
-    ordered_ = clock::now();
-    under_way_ = checkpoint{io::random_number(), done_, std::vector<checkpoint_part>(processes_)};
-    missing_ = processes_;
-    return under_way_->number;
+    return order_();
+  }
+  /// The same between runs, due or not. *Throws*: weft::error if the last run has thrown.
+  std::uint64_t order_now() {
+    if (runs_) throw error("weft: the values of a partitioned step that has thrown cannot be saved");
+    drop();
+    return done_ == saved_ ? 0 : order_();
   }
   /// A process has written its part, of the checkpoint of this number.
   void note(std::size_t process, std::uint64_t number, const checkpoint_part& part) {
@@ -65,22 +74,27 @@ class checkpoint_schedule {
     }
     under_way_.reset();
   }
-  /// *Returns*: whether a checkpoint is under way still. `wait`: for its name, if all parts are written.
-  /// *Throws*: std::system_error; then it is not any more.
-  bool advance(bool wait) {
-    if (!under_way_ || missing_ != 0) return under_way_.has_value();
+  /// Takes note of a checkpoint that is whole. `wait`: for its name, if all parts are written. *Throws*:
+  /// std::system_error; then none is under way any more.
+  void advance(bool wait) {
+    if (!under_way_ || missing_ != 0) return;
     try {
-      if (!files_->take_published(wait)) return true;
+      if (!files_->take_published(wait)) return;
     } catch (...) {
       under_way_.reset();
       throw;
     }
     saved_ = under_way_->done;
     under_way_.reset();
-    return false;
   }
 
  private:
+  std::uint64_t order_() {
+    ordered_ = clock::now();
+    under_way_ = checkpoint{io::random_number(), done_, std::vector<checkpoint_part>(processes_)};
+    missing_ = processes_;
+    return under_way_->number;
+  }
   static double since_(clock::time_point t) noexcept {
     return std::chrono::duration<double>(clock::now() - t).count();
   }
@@ -90,6 +104,7 @@ class checkpoint_schedule {
   const unsigned processes_;
   std::uint64_t done_ = 0, ended_ = 0;  // now, and when the last run ended that did not throw
   std::uint64_t saved_ = 0;             // in the last checkpoint
+  bool runs_ = false;                   // or has thrown
   std::uint64_t round_ = 0;
   clock::time_point round_began_{}, ordered_ = clock::now();
   double iteration_ = 0;  // how long one takes, in seconds

@@ -3,6 +3,7 @@
 // parts when all are there, and any number of processes read them.
 #pragma once
 
+#include <weft/cluster/detail/message.hpp>
 #include <weft/cluster/detail/step_record.hpp>
 #include <weft/cluster/transport.hpp>
 #include <weft/io/directory.hpp>
@@ -44,15 +45,36 @@ struct checkpoint {
 class step_checkpoints {
  public:
   step_checkpoints(const step_record& step, const std::string& path)
-      : step_(step), in_(path), name_(io::directory::name_in(path)) {}
+      : in_(path), name_(io::directory::name_in(path)) {
+    for (std::uint32_t o = 0; o < step.objects().size(); ++o)
+      if (step.objects()[o].written) objects_.push_back({o, &step.objects()[o]});
+  }
 
-  /// Begins to write a part. *Requires*: none is being written.
-  void write(std::uint64_t number, std::size_t which, bytes values) {
-    part_ = std::async(std::launch::async, [this, number, which, all = std::move(values)] {
-      io::file f = in_.create(part_name_(number, which), 0666);
-      f.write_at(all.data(), all.size(), 0);
-      f.sync_data();
-      f.close();
+  /// Begins to write a part: the values of the objects for which `here` is true. *Requires*: none is being
+  /// written. *Throws*: what packing throws.
+  template <class Here>
+  void write(std::uint64_t number, std::size_t which, const Here& here) {
+    writer w;
+    w.bytes().reserve(last_size_);
+    for (std::uint32_t i = 0; i < objects_.size(); ++i) {
+      if (!here(objects_[i].number)) continue;
+      w(i);
+      const item_frame value(w);
+      objects_[i].of->kind->pack(objects_[i].of->at, w);
+      value.close(w);
+    }
+    last_size_ = w.bytes().size();
+    part_ = std::async(std::launch::async, [this, number, which, all = std::move(w.bytes())] {
+      const std::string name = part_name_(number, which);
+      io::file f = in_.create(name, 0666);
+      try {
+        f.write_at(all.data(), all.size(), 0);
+        f.sync_data();
+        f.close();
+      } catch (...) {
+        in_.remove(name);
+        throw;
+      }
       return written_part{number, {all.size(), io::crc32c(all.data(), all.size())}};
     });
   }
@@ -60,6 +82,13 @@ class step_checkpoints {
   std::optional<written_part> take_written(bool wait) {
     if (!is_ready_(part_, wait)) return std::nullopt;
     return part_.get();
+  }
+  /// Waits for a part that nobody needs.
+  void forget() noexcept {
+    try {
+      take_written(true);
+    } catch (...) {  // nor its exception
+    }
   }
   /// Begins to make it the last whole one. *Requires*: all parts are written; none is being named.
   void publish(checkpoint c) {
@@ -74,10 +103,7 @@ class step_checkpoints {
       fresh.content().sync_data();
       fresh.publish(name_, true).close();
       in_.sync();
-      const std::string kept = part_name_(c.number, 0);
-      const std::string_view own = std::string_view(kept).substr(0, kept.rfind('-') + 1);
-      for (const std::string& part : in_.names_with(name_ + ".part-"))
-        if (!part.starts_with(own)) in_.remove(part);  // of earlier ones, whole or not
+      tidy(c.number);
     });
   }
   /// Whether what was published is. `wait`: not before it is.
@@ -85,6 +111,15 @@ class step_checkpoints {
     if (!is_ready_(published_, wait)) return false;
     published_.get();
     return true;
+  }
+
+  /// Removes what other checkpoints have left, whole or not. *Requires*: none is being written.
+  void tidy(std::uint64_t kept) const {
+    const std::string part = part_name_(kept, 0);
+    const std::string_view own = std::string_view(part).substr(0, part.rfind('-') + 1);
+    for (const char* const others : {".part-", ".weft-"})  // the second: of io::unnamed_file
+      for (const std::string& name : in_.names_with(name_ + others))
+        if (!name.starts_with(own)) in_.remove(name);
   }
 
   /// *Returns*: the last whole one; nothing if there is none. *Throws*: weft::error for a file that is no
@@ -117,8 +152,10 @@ class step_checkpoints {
       if (all.size() != p.size || io::crc32c(all.data(), all.size()) != p.checksum) refuse_(f.path());
       reader r{std::span(all)};
       while (r.left() != 0) {
-        const auto& o = step_.objects().at(r.get<std::uint32_t>());
-        o.kind->unpack(o.at, r);
+        const auto& o = *objects_.at(r.get<std::uint32_t>()).of;
+        reader value = r.part(r.get<std::uint64_t>());
+        o.kind->unpack(o.at, value);
+        if (value.left() != 0) reader::refuse();
       }
     }
   }
@@ -145,17 +182,22 @@ class step_checkpoints {
   }
   /// Differs where the objects that are written do, or their types. Tasks may change.
   std::uint64_t identity_() const {
-    std::uint64_t sum = step_.objects().size();
-    for (const auto& o : step_.objects()) {
-      const std::string_view type = o.written ? o.type->name() : "";
+    std::uint64_t sum = objects_.size();
+    for (const auto& o : objects_) {
+      const std::string_view type = o.of->type->name();
       sum = sum * 1099511628211ull + io::crc32c(type.data(), type.size());
     }
     return sum;
   }
 
-  const step_record& step_;
+  struct object {
+    std::uint32_t number;  // in the step
+    const step_record::object* of;
+  };
   const io::directory in_;
   const std::string name_;
+  std::vector<object> objects_;  // that are written; files number these
+  std::size_t last_size_ = 0;    // of a part, in bytes
   std::future<written_part> part_;
   std::future<void> published_;
 };

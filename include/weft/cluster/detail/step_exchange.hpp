@@ -81,6 +81,7 @@ class step_exchange {
       counters_.steps += iterations;
       return;
     }
+    if (std::exchange(has_thrown_, true) && files_) files_->forget();
     std::exception_ptr thrown;
     guarded_([&] {
       writer mine;
@@ -95,10 +96,6 @@ class step_exchange {
           continue;
         }
         talk_.begin_stage();
-        if (next == order::wait) {
-          told = report_(true);
-          continue;
-        }
         if (next == order::throw_) {
           const bool own = r.get<std::int32_t>() == by_.rank();
           thrown = own ? mail_.failure().second : detail::unpack_exception(r);
@@ -109,43 +106,48 @@ class step_exchange {
       }
     });
     if (thrown) std::rethrow_exception(thrown);
+    has_thrown_ = false;
     counters_.steps += iterations;
   }
 
   /// Takes over the values of the last checkpoint. *Returns*: how many iterations it has; 0 if there is none.
   /// *Throws*: in all processes weft::error, std::system_error, what unpacking throws.
   std::uint64_t resume() {
-    if (!files_)
-      throw error("weft: a partitioned step without partition_options::checkpoint cannot be resumed");
-    std::exception_ptr thrown;
+    require_checkpoints_();
+    files_->forget();
+    outcome o;
     std::optional<checkpoint> last;
-    const auto agree = [this, &thrown](writer& mine, const auto& decide) {
-      bytes told = talk_.agree(mine, decide);
-      talk_.begin_stage();
-      reader r{std::span<const std::byte>(told)};
-      if (!r.get<bool>()) thrown = detail::unpack_exception(r);
-      told.erase(told.begin(), told.end() - static_cast<std::ptrdiff_t>(r.left()));
-      return told;
-    };
     guarded_([&] {
       writer none;
-      const bytes told =
-          agree(none, [this](std::vector<bytes>&, writer& w) { leader_.tell_last_checkpoint(w); });
-      if (!thrown) last = reader{std::span(told)}.get<std::optional<checkpoint>>();
+      agree_(none, o, [this](const std::vector<bytes>&, writer& w) { leader_.tell_last_checkpoint(w); });
+      if (!o.thrown) last = reader{std::span<const std::byte>(o.told)}.get<std::optional<checkpoint>>();
       if (!last) return;
-      writer mine;
-      try {
-        files_->load(*last);
-        mine(true);
-      } catch (...) {
-        mine(false);
-        detail::pack_exception(mine, std::current_exception());
-      }
-      agree(mine, [&](std::vector<bytes>& all, writer& w) { leader_.end_loading(all, *last, w); });
+      writer mine = attempt_([&](writer&) { files_->load(*last); });
+      agree_(mine, o, [&](const std::vector<bytes>& all, writer& w) { leader_.end_loading(all, *last, w); });
       all_valid_ = true;
+      if (!o.thrown) has_thrown_ = false;
     });
-    if (thrown) std::rethrow_exception(thrown);
+    if (o.thrown) std::rethrow_exception(o.thrown);
     return last ? last->done : 0;
+  }
+  /// Makes a checkpoint, and waits until it is whole. *Throws*: in all processes weft::error,
+  /// std::system_error, what packing throws.
+  void save() {
+    require_checkpoints_();
+    files_->forget();
+    outcome o;
+    guarded_([&] {
+      writer none;
+      agree_(none, o, [this](const std::vector<bytes>&, writer& w) { leader_.begin_saving(w); });
+      const auto number = o.thrown ? 0 : reader{std::span<const std::byte>(o.told)}.get<std::uint64_t>();
+      if (number == 0) return;
+      writer mine = attempt_([&](writer& w) {
+        write_checkpoint_(number);
+        w(*files_->take_written(true));
+      });
+      agree_(mine, o, [this](const std::vector<bytes>& all, writer& w) { leader_.end_saving(all, w); });
+    });
+    if (o.thrown) std::rethrow_exception(o.thrown);
   }
 
   const partition_counters& counters() const noexcept { return counters_; }
@@ -161,6 +163,10 @@ class step_exchange {
   std::uint32_t size_() const noexcept { return static_cast<std::uint32_t>(step_.tasks().size()); }
   std::size_t rank_() const noexcept { return static_cast<std::size_t>(by_.rank()); }
 
+  void require_checkpoints_() const {
+    if (!files_)
+      throw error("weft: a partitioned step has no checkpoints without partition_options::checkpoint");
+  }
   void require_travel_() const {
     if (alone_()) return;
     for (const auto& o : step_.objects())
@@ -217,18 +223,18 @@ class step_exchange {
       talk_.serve_until([&ended] { return ended.load(base::memory_order_acquire); });
     }
     talk_.flush();
-    return report_(false);
+    return report_();
   }
-  /// Tells process 0 what this one has done. `wait`: until its part of a checkpoint is written. *Returns*:
-  /// the verdict.
-  bytes report_(bool wait) {
+  /// Tells process 0 what this one has done in a round. *Returns*: the verdict.
+  bytes report_() {
     bool failed = false;
     std::optional<written_part> part;
     try {
-      if (files_) part = files_->take_written(wait);
+      if (files_) part = files_->take_written(false);
     } catch (...) {
       failed = true;
       mail_.fail(step_mail::none - 1, std::current_exception());  // behind what tasks throw
+      talk_.flush();                                              // what settle counts
     }
     writer mine;
     const auto [place, why] = mail_.failure();
@@ -245,15 +251,38 @@ class step_exchange {
     mine(costs, sizes, failed, part);
     return talk_.agree(mine, [this](std::vector<bytes>& all, writer& w) { leader_.end_round(all, w); });
   }
+  /// A verdict on something that all have done or not: what process 0 tells, or why it failed.
+  struct outcome {
+    bytes told;
+    std::exception_ptr thrown;
+  };
+  template <class Decide>
+  void agree_(writer& mine, outcome& o, const Decide& decide) {
+    const bytes told = talk_.agree(mine, decide);
+    talk_.begin_stage();
+    reader r{std::span<const std::byte>(told)};
+    if (!r.get<bool>()) o.thrown = detail::unpack_exception(r);
+    o.told.assign(told.end() - static_cast<std::ptrdiff_t>(r.left()), told.end());
+  }
+  /// The report on an attempt: true, and what that adds; or false, and what it has thrown.
+  template <class F>
+  static writer attempt_(const F& f) {
+    try {
+      writer w;
+      w(true);
+      f(w);
+      return w;
+    } catch (...) {
+      writer w;
+      w(false);
+      detail::pack_exception(w, std::current_exception());
+      return w;
+    }
+  }
   /// Begins to write the values with which the next iteration begins: each object in one process.
   void write_checkpoint_(std::uint64_t number) {
-    writer values;
-    for (std::uint32_t o = 0; o < step_.objects().size(); ++o) {
-      if (plan_->holder(o) != static_cast<std::uint32_t>(rank_())) continue;
-      values(o);
-      step_.objects()[o].kind->pack(step_.objects()[o].at, values);
-    }
-    files_->write(number, rank_(), std::move(values.bytes()));
+    const auto rank = static_cast<std::uint32_t>(rank_());
+    files_->write(number, rank_(), [this, rank](std::uint32_t o) { return plan_->holder(o) == rank; });
     ++counters_.checkpoints;
   }
   /// Counts how often a task was executed. *Returns*: as own_task::take_cost.
@@ -312,7 +341,8 @@ class step_exchange {
   step_leader leader_;  // in process 0
   std::optional<step_plan> plan_;
   std::optional<step_tasks> tasks_;
-  bool all_valid_ = true;  // every process has the value of every object
+  bool all_valid_ = true;    // every process has the value of every object
+  bool has_thrown_ = false;  // the last run; or runs
 };
 
 }  // namespace weft::inline WEFT_ABI::remote

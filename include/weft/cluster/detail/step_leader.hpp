@@ -28,9 +28,8 @@ struct placed_tasks {
 /// Reads reports of all processes, and writes verdicts.
 class step_leader {
  public:
-  /// What a verdict orders: a round, to wait until the files of a checkpoint are written, the end, or the end
-  /// by an exception of a process (-1: of none).
-  enum class order : std::uint8_t { go, wait, finish, throw_ };
+  /// What a verdict orders: a round, the end, or the end by an exception of a process (-1: of none).
+  enum class order : std::uint8_t { go, finish, throw_ };
 
   /// `files`: of this process; nothing if there are no checkpoints.
   step_leader(const step_record& step, const partition_options& options, int processes,
@@ -88,6 +87,7 @@ class step_leader {
     std::optional<checkpoint> last;
     try {
       last = files_->last();
+      files_->tidy(last ? last->number : 0);
     } catch (...) {
       w(false);
       return detail::pack_exception(w, std::current_exception());
@@ -96,10 +96,37 @@ class step_leader {
   }
   /// Reads whether all could load it, and writes that, or the first exception.
   void end_loading(const std::vector<bytes>& all, const checkpoint& c, writer& w) {
-    for (const bytes& b : all)
-      if (!reader{std::span(b)}.get<bool>()) return w.put(b.data(), b.size());
+    if (tell_failure_(all, w)) return;
     w(true);
     checkpoints_.resume(c);
+  }
+  /// Writes the number of the checkpoint that all are to write now, 0 for none; or why there can be none.
+  void begin_saving(writer& w) {
+    std::uint64_t number = 0;
+    try {
+      if (is_placed_) number = checkpoints_.order_now();
+    } catch (...) {
+      w(false);
+      return detail::pack_exception(w, std::current_exception());
+    }
+    w(true, number);
+  }
+  /// Reads what all have written, and writes whether it is a checkpoint, or the first exception.
+  void end_saving(const std::vector<bytes>& all, writer& w) {
+    if (tell_failure_(all, w)) return checkpoints_.drop();
+    try {
+      for (std::size_t p = 0; p < all.size(); ++p) {
+        reader r{std::span(all[p])};
+        r.get<bool>();
+        const auto part = r.get<written_part>();
+        checkpoints_.note(p, part.number, part.part);
+      }
+      checkpoints_.advance(true);
+    } catch (...) {
+      w(false);
+      return detail::pack_exception(w, std::current_exception());
+    }
+    w(true);
   }
   /// Reads what each has done in a round, and writes what comes next.
   void end_round(std::vector<bytes>& all, writer& w) {
@@ -137,8 +164,7 @@ class step_leader {
  private:
   void go_or_finish_(writer& w) {
     try {
-      const bool files = checkpoints_.advance(left_ == 0);
-      if (left_ == 0 && files) return w(order::wait);
+      checkpoints_.advance(false);
     } catch (...) {
       return throw_(w, std::current_exception());
     }
@@ -159,6 +185,15 @@ class step_leader {
     w(order::go, n, number, next.has_value());
     if (next) w(next->processor, next->start);
     checkpoints_.begin_round(n);
+  }
+  /// Writes the first exception that is reported, behind false. *Returns*: whether there is one.
+  static bool tell_failure_(const std::vector<bytes>& all, writer& w) {
+    for (const bytes& b : all)
+      if (!reader{std::span(b)}.get<bool>()) {
+        w.put(b.data(), b.size());
+        return true;
+      }
+    return false;
   }
   /// An exception of nobody's tasks.
   static void throw_(writer& w, const std::exception_ptr& e) {
