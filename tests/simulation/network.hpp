@@ -108,6 +108,7 @@ class network_transport final : public weft::remote::transport {
   network_transport(network& of, int rank) noexcept : of_(of), rank_(rank) {}
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return of_.size(); }
+  std::size_t longest() const noexcept override { return SIZE_MAX; }
   void send(int to, weft::remote::bytes message) override { of_.send(rank_, to, std::move(message)); }
   int receive(weft::remote::bytes& message) override { return of_.receive(rank_, message); }
   void wait(std::chrono::nanoseconds at_most) override { of_.wait(rank_, at_most); }
