@@ -46,7 +46,8 @@ class checkpoint_schedule {
   std::uint64_t longest_round() const noexcept {
     constexpr double rounds = 8;  // from one checkpoint to the next
     if (!files_ || !(iteration_ > 0)) return ~std::uint64_t{0};
-    return static_cast<std::uint64_t>(std::clamp(seconds_ / rounds / iteration_, 1.0, 1e9));
+    const double n = seconds_ / rounds / iteration_;
+    return n >= 1 ? static_cast<std::uint64_t>(std::min(n, 1e9)) : 1;  // 1 also for what is not a number
   }
   /// *Returns*: the number of the checkpoint that all processes are to write now, before the next round; 0 if
   /// none is due.

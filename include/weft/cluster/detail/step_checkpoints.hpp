@@ -38,8 +38,7 @@ struct checkpoint {
   std::vector<checkpoint_part> parts;
 };
 
-/// Those of one process. The file `path` names the last whole one, and is replaced at once; a part is the
-/// file
+/// Those of one process. The file `path` names the last whole one, and is replaced at once; parts are files
 /// "<path>.part-<number>-<which>". *Thread safety*: one thread, which is not kept waiting by files.
 /// *Throws*: std::system_error; what a thread of its own has thrown, when its outcome is asked for.
 class step_checkpoints {
