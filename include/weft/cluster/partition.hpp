@@ -39,7 +39,7 @@ class partitioned {
 
   /// Executes the step `n` times. *Effects*: those of the serial program, in every process. There is no
   /// barrier between steps, but where costs are compared: after the 1st, the 5th and the 21st, and then
-  /// every 64; with checkpoints, eight times from one to the next. *Throws*: in every process what the serial
+  /// every 64; with checkpoints, three times from one to the next. *Throws*: in every process what the serial
   /// program throws first; then the objects have any values. weft::cancelled if a task has requested a stop;
   /// weft::error if another process was told another `n`; std::system_error if a checkpoint cannot be
   /// written. *Suspends*: it blocks the calling thread, which sends and receives meanwhile. *Cost*: of an

@@ -44,7 +44,7 @@ class checkpoint_schedule {
   }
   /// How many iterations a round may have, so that checkpoints are not late.
   std::uint64_t longest_round() const noexcept {
-    constexpr double rounds = 8;  // from one checkpoint to the next
+    constexpr double rounds = 3;  // from one checkpoint to the next
     if (!files_ || !(iteration_ > 0)) return ~std::uint64_t{0};
     const double n = seconds_ / rounds / iteration_;
     return n >= 1 ? static_cast<std::uint64_t>(std::min(n, 1e9)) : 1;  // 1 also for what is not a number
