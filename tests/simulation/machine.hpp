@@ -26,8 +26,9 @@ struct flow {
   bool ended = false;
   const void* waits_for = nullptr;  // null: it can go on
   std::uint64_t until = never;
-  unsigned weight = 1;      // simulate.cpp: how often it is chosen
-  std::uint64_t clock = 0;  // cost_model.cpp: its own time, in picoseconds
+  unsigned weight = 1;           // simulate.cpp: how often it is chosen
+  std::uint64_t away_until = 0;  // simulate.cpp: the point from which on it is
+  std::uint64_t clock = 0;       // cost_model.cpp: its own time, in picoseconds
 
   bool ready() const { return !ended && waits_for == nullptr; }
   void go_on() {

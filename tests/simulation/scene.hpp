@@ -39,12 +39,13 @@ inline weft::counters operator+(weft::counters a, const weft::counters& b) {
   return a;
 }
 
-/// Plays a scene in many worlds. It returns nothing, or what went wrong. *Returns*: what happened in all of
-/// them.
+/// Plays a scene in many worlds; `times` as many where it is about what happens in few. It returns nothing,
+/// or what went wrong. *Returns*: what happened in all of them.
 template <class Scene>
-weft::counters play(Scene scene, unsigned cap = 1u << 14, std::uint64_t limit = 200'000'000) {
+weft::counters play(Scene scene, unsigned cap = 1u << 14, std::uint64_t limit = 200'000'000,
+                    unsigned times = 1) {
   weft::counters sum;
-  const std::uint64_t worlds = weft_test::long_run() ? 100'000 : 400 / weft_test::scale() + 1;
+  const std::uint64_t worlds = weft_test::long_run() ? 100'000 : times * 400 / weft_test::scale() + 1;
   for (std::uint64_t i = 0; i < worlds; ++i) {
     const std::uint64_t seed = i % 2 == 0 ? i : weft_test::seed() % 1'000'000'000 + i;
     std::string wrong;

@@ -201,6 +201,27 @@ TEST_CASE("scene: writers do not wait for readers, and readers see their own val
   CHECK(seen.renames > 0);
 }
 
+TEST_CASE("scene: all tasks visited end while somebody visits more, and the values of renamed objects stay") {
+  const auto scene = [](weft::runtime& rt) {
+    weft::shared<long> x(0L);
+    std::array<long, 100> got{};
+    rt.run([&] {
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        weft::fork([i](long& v) { v = static_cast<long>(i); }, weft::write(x));
+        weft::fork([](long& v) { v += 100; }, weft::update(x));
+        weft::fork([&got, i](const std::vector<weft::read<long>>& all) { got[i] = *all[0]; },
+                   std::vector<weft::read<long>>{x});  // a list: visited with the lock closed
+      }
+    });
+    for (std::size_t i = 0; i < got.size(); ++i)
+      if (got[i] != 100 + static_cast<long>(i))
+        return differs("what a reader saw", got[i], 100 + static_cast<long>(i));
+    return differs("the last value", x.get(), 199);
+  };
+  const auto seen = play(scene, 1u << 14, 200'000'000, 16);
+  CHECK(seen.renames > 0);
+}
+
 TEST_CASE("scene: contributions are folded in reference order") {
   const auto seen = play([](weft::runtime& rt) {
     struct append {

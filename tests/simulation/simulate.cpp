@@ -13,10 +13,12 @@ namespace {
 struct seeded_machine final : machine {
   seeded_machine(std::uint64_t seed_of_world, std::uint64_t limit_of_points)
       : seed(seed_of_world), dice(seed_of_world), limit(limit_of_points) {
-    // Worlds differ: one where turns are short or long, time passes fast or slowly, some threads starve.
+    // Worlds differ: one where turns are short or long, time passes fast or slowly, some threads starve, or
+    // some are interrupted, wherever they are, until others have done very much.
     turn = std::uint64_t{1} << dice.below(8);
     tick = std::uint64_t{1} << dice.below(9);
     skewed = dice.one_in(2);
+    interrupts = dice.one_in(4);
     choose_weight(*running);
   }
 
@@ -30,7 +32,9 @@ struct seeded_machine final : machine {
 
   void point(action, const void*) override {
     pass();
-    if (flows.size() > 1 && dice.below(turn) == 0) leave();
+    if (flows.size() < 2 || dice.below(turn) != 0) return;
+    if (interrupts && dice.one_in(8)) running->away_until = points + 4096;
+    leave();
   }
   void give_way(bool) override {
     pass();
@@ -71,15 +75,21 @@ struct seeded_machine final : machine {
 
   void choose_weight(flow& f) { f.weight = skewed ? 1u << dice.below(7) : 1; }
 
-  /// Somebody other than the caller, if anybody can go on.
+  /// Somebody other than the caller, if anybody can go on; who is away, if nobody else can.
   flow* other() {
+    flow* const next = other(points);
+    return next != nullptr || running->ready() ? next : other(never);
+  }
+  /// Somebody who is not away any more at that point.
+  flow* other(std::uint64_t at_point) {
+    const auto can = [&](const flow& f) { return &f != running && f.ready() && f.away_until <= at_point; };
     unsigned sum = 0;
     for (const auto& f : flows)
-      if (f.get() != running && f->ready()) sum += f->weight;
+      if (can(*f)) sum += f->weight;
     if (sum == 0) return nullptr;
     unsigned at = static_cast<unsigned>(dice.below(sum));
     for (const auto& f : flows) {
-      if (f.get() == running || !f->ready()) continue;
+      if (!can(*f)) continue;
       if (at < f->weight) return f.get();
       at -= f->weight;
     }
@@ -110,7 +120,7 @@ struct seeded_machine final : machine {
   weft_test::random dice;
   const std::uint64_t limit;
   std::uint64_t turn = 1, tick = 1, time = 1'000'000, alarm = never, hash = 0;
-  bool skewed = false;
+  bool skewed = false, interrupts = false;
 };
 
 }  // namespace

@@ -152,7 +152,8 @@ class graph {
       if (n == nullptr || claim(*ready_.pop_front())) return note_taken(n);
     }
   }
-  /// The same for the owner, who also runs local tasks, and drops what must be dropped.
+  /// The same for the owner, who also runs local tasks, and drops what must be dropped. *Requires*: nothing
+  /// has to be written back.
   graph_node* take_for_owner() noexcept {
     if (!under_way()) begin_anew();
     for (;;) {

@@ -85,7 +85,11 @@ inline owner_step choose_step(strand& s, frame& f, graph& g, graph::clock::time_
   }
   if (n == nullptr && unprofitable) n = g.take_for_owner();
   if (n == nullptr || !unprofitable) g.visit_for(s.executor->home().takers(), true);
-  if (n == nullptr) n = g.take_for_owner();
+  if (n == nullptr) {
+    if (g.must_write_back())
+      return owner_step::write_back;  // all have ended while visit_for had opened the lock
+    n = g.take_for_owner();
+  }
   if (n == nullptr) {
     if (!g.all_ended()) return owner_step::wait;
     end_graph(s, f, g);
