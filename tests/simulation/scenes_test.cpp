@@ -218,7 +218,7 @@ TEST_CASE("scene: all tasks visited end while somebody visits more, and the valu
         return differs("what a reader saw", got[i], 100 + static_cast<long>(i));
     return differs("the last value", x.get(), 199);
   };
-  const auto seen = play(scene, 1u << 14, 200'000'000, 16);
+  const auto seen = play(scene, 1u << 14, 200'000'000, 8);
   CHECK(seen.renames > 0);
 }
 

@@ -18,7 +18,7 @@ struct seeded_machine final : machine {
     turn = std::uint64_t{1} << dice.below(8);
     tick = std::uint64_t{1} << dice.below(9);
     skewed = dice.one_in(2);
-    interrupts = dice.one_in(4);
+    interrupts = weft_test::random(seed ^ 0x9E3779B97F4A7C15ull).one_in(4);
     choose_weight(*running);
   }
 
@@ -32,9 +32,10 @@ struct seeded_machine final : machine {
 
   void point(action, const void*) override {
     pass();
-    if (flows.size() < 2 || dice.below(turn) != 0) return;
-    if (interrupts && dice.one_in(8)) running->away_until = points + 4096;
-    leave();
+    if (flows.size() < 2) return;
+    const bool interrupted = interrupts && dice.below(512) == 0;
+    if (interrupted) running->away_until = points + 4096;
+    if (interrupted || dice.below(turn) == 0) leave();
   }
   void give_way(bool) override {
     pass();
