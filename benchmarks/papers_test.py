@@ -72,13 +72,16 @@ def the_kaapi_page():
         done = subprocess.run([sys.executable, str(HERE / "papers"), "--small", "--out", directory, "004"], capture_output=True, text=True)
         check(done.returncode == 0, done.stderr)
         page = pathlib.Path(directory, "index.html").read_text()
-        for figure in (6, 7, 8):
+        for figure in (6, 7, 8, 9):
             check(f">Figure {figure}" in page, f"the page has no Figure {figure}")
         read = lambda name: list(csv.reader(open(f"{directory}/004-{name}.csv")))[1:]
         speed_ups = [[float(v) for v in row] for row in read("figure-6")]
         check([row[0] for row in speed_ups] == [1, 2, 4, 8, 16], "Figure 6 lacks processors")
         check(all(row[-1] > 0 for row in speed_ups), f"Figure 6: {speed_ups}")
         check([row[:2] for row in read("figure-7")] == [["8", "92"], ["10", "724"]], f"Figure 7: {read('figure-7')}")
+        steps = [[float(v) for v in row] for row in read("figure-9")]
+        check([row[:2] for row in steps] == [[p, s] for s in (10, 20) for p in (1, 2)], f"Figure 9: {steps}")
+        check(all(0 < row[k + 1] <= row[k] <= row[k + 2] for row in steps for k in (2, 5)), f"Figure 9: {steps}")
         check("Left out: a network" in page or len(read("figure-8")) == 6, "Figure 8 lacks rows")
 
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSL-1.0
 """The experiments of Gautier, Besseron and Pigeon (2007) on KAAPI: Fibonacci on processors that are there and on simulated ones, N-queens on
-the processes of this machine, and how much of a message's time is hidden behind computing. Used by `benchmarks/papers`."""
+the processes of this machine, how much of a message's time is hidden behind computing, and a short step that is repeated, partitioned and stolen. Used by
+`benchmarks/papers`."""
 import math
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
@@ -18,9 +20,9 @@ SLOW_NETWORK = "ip link set lo mtu 1500 up && tc qdisc add dev lo root tbf rate 
 HOW = {"mpi": "MPI_Isend, compute, MPI_Wait", "messages": "weft's messages", "flow": "weft's data flow"}
 
 
-def build(out, program, compiler, *words):
+def build(out, program, compiler, *words, folder=HERE):
     made = out / f"004-{program}"
-    command = [compiler, "-std=c++20", "-O2", "-DNDEBUG", f"-I{ROOT / 'include'}", f"-I{ROOT / 'benchmarks/support'}", *words, str(HERE / f"{program}.cpp"),
+    command = [compiler, "-std=c++20", "-O2", "-DNDEBUG", f"-I{ROOT / 'include'}", f"-I{ROOT / 'benchmarks/support'}", *words, str(folder / f"{program}.cpp"),
                "-o", str(made), "-lboost_context", "-pthread"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
@@ -28,11 +30,15 @@ def build(out, program, compiler, *words):
     return made.resolve()
 
 
-def run(command, **options):
+def output(command, **options):
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, **options)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}: {done.stderr.strip() or done.returncode}")
-    return [[float(v) for v in line.split(",")] for line in done.stdout.splitlines()]
+    return done.stdout
+
+
+def run(command, **options):
+    return [[float(v) for v in line.split(",")] for line in output(command, **options).splitlines()]
 
 
 def figure_6(page, lines, small):
@@ -94,6 +100,25 @@ def figure_8(page, plot, launch, small):
               "for that: where there are two in all, the sending and the receiving thread interrupt those that compute.")
 
 
+def figure_9(page, lines, launch, small):
+    page.heading("Figure 9: a step of 30 ms that is repeated, partitioned among processes or stolen", 3)
+    program = build(page.out, "steps", launch.compiler, "-DOMPI_SKIP_MPICXX", folder=ROOT / "benchmarks/cluster")
+    most = 2 if small else max(2, os.cpu_count())
+    processes = [1 << k for k in range(most.bit_length())]
+    rows, curves = [], {}
+    for steps in (10, 20):
+        for p in processes:
+            text = output([*launch(p), program, 1 if small else 9, steps, 1 if small else 30], env=launch.environment)
+            ratio = {how: re.search(rf"serial / {how} ([0-9.]+) \(([0-9.]+) to ([0-9.]+)\)", text) for how in ("partitioned", "stealing")}
+            rows.append([p, steps, *(float(v) for how in ratio.values() for v in how.groups())])
+            for how, found in ratio.items():
+                curves.setdefault(f"{how}, {steps} steps", []).append(float(found[1]))
+    page.table("004-figure-9", ["processes", "steps", *(f"serial / {how}{what}" for how in ("partitioned", "stealing") for what in ("", ", least", ", most"))], rows)
+    page.figure(lines(processes, curves, "processes", "serial time / time", log=False),
+                f"Here: {os.cpu_count()} processors, processes with one worker each, a ring of 16 strips; medians of pairs in turns. Ten or twenty steps in a run, as in the paper, which shows "
+                "threads of one process, up to 16, and no numbers; there partitioning was ahead of stealing, the more so with more processors.")
+
+
 class Launch:
     """How programs are started with Open MPI; `compiler` is None where it is missing."""
 
@@ -112,7 +137,8 @@ def paper_004(page, plot, lines, small):
     figure_6(page, lines, small)
     launch = Launch()
     if launch.compiler is None:
-        page.text("Figures 7 and 8 need Open MPI: apt-get install libopenmpi-dev openmpi-bin")
+        page.text("Figures 7 to 9 need Open MPI: apt-get install libopenmpi-dev openmpi-bin")
         return
     figure_7(page, plot, launch, small)
     figure_8(page, plot, launch, small)
+    figure_9(page, lines, launch, small)
