@@ -79,7 +79,7 @@ TEST_CASE("the first element is found, and what is behind does not matter") {
 
 TEST_CASE("a search ends early") {
   weft::runtime rt({.workers = 2});
-  const std::vector<int> v(20'000);
+  const std::vector<int> v(200'000);
   company both;
   std::atomic<std::size_t> asked{0};
   CHECK(weft::any_of(rt, v, [&](const int& e) {
@@ -94,7 +94,7 @@ TEST_CASE("a search ends early") {
 
 TEST_CASE("an exception ends pieces behind it") {
   weft::runtime rt({.workers = 2});
-  const std::vector<int> v(20'000);
+  const std::vector<int> v(200'000);
   company both;
   std::atomic<std::size_t> called{0};
   CHECK(thrown_by([&] {

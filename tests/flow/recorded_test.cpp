@@ -6,8 +6,11 @@
 #include "support/random.hpp"
 #include "support/tracked.hpp"
 
+#include <weft/threads.hpp>
+
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <initializer_list>
@@ -16,6 +19,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 using weft::borrow;
@@ -207,6 +211,36 @@ TEST_CASE("ordinary tasks before, between and behind replays") {
       if (i % 4 == 2) add(w[7], -i);
     }
     CHECK(v == w);
+  });
+}
+
+TEST_CASE("bodies that are spawned between the tasks of a recorded graph are none of them") {
+  on_all([](weft::runtime& rt) {
+    long value = 1, expected = 1;
+    std::atomic<int> inside{0}, wrong{0};
+    constexpr int rounds = 30, tasks = 12;
+    const auto next = [](long v, int k) { return (7 * v + k) % 1000003; };
+    rt.run([&] {
+      weft::recorded step;
+      for (int i = 0; i < rounds; ++i)
+        step([&] {
+          for (int k = 0; k < tasks; ++k) {
+            weft::fork(
+                [&, k](long& v) {
+                  wrong += inside++ != 0;
+                  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
+                  while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
+                  v = next(v, k);
+                  --inside;
+                },
+                weft::update(borrow(value)));
+            if (k % 4 == 0) weft::spawn([] {});
+          }
+        });
+    });
+    for (int i = 0; i < rounds * tasks; ++i) expected = next(expected, i % tasks);
+    CHECK(wrong == 0);
+    CHECK(value == expected);
   });
 }
 

@@ -196,6 +196,36 @@ TEST_CASE("later tasks wait for what thieves took") {
   });
 }
 
+TEST_CASE("what thieves took contributes behind a task that has given the object a new value elsewhere") {
+  weft::runtime rt({.workers = 4, .inlining = false});
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<bool> taken{false}, forked{false};
+    long seen = 0;
+    rt.run([&] {
+      weft::shared<long> x(1L);
+      weft::fork(
+          [&](long) {
+            expect([&] { return forked.load(); });
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));  // meanwhile all others are visited
+          },
+          weft::read(x));
+      weft::fork([](long& v) { v = 100; }, weft::write(x));
+      give_one(taken, [&](weft::thief& t) {
+        t.fork(
+            [&taken](weft::reduce<long, std::plus<>> to) {
+              taken = true;
+              to += 10;
+            },
+            weft::reduce(x, std::plus<>()));
+      });
+      weft::fork([&](long v) { seen = v; }, weft::read(x));
+      forked = true;
+    });
+    CHECK(seen == 110);
+  }
+  CHECK(rt.counters().renames > 0);
+}
+
 TEST_CASE("a body that waits still gives work away") {
   on_each_with_thieves([](weft::runtime& rt) {
     std::atomic<bool> released{false};

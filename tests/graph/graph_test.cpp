@@ -88,6 +88,8 @@ struct execution : made_strand {
   void visit_all() { g.look_ahead(SIZE_MAX, SIZE_MAX); }
   /// What a thief takes; null if nothing.
   const closure* take(weft::sched::thief_filter wanted = nullptr) { return note(g.take(wanted)); }
+  /// What somebody takes who executes another task first.
+  const closure* take_behind() { return note(g.take_behind()); }
   /// What the owner takes.
   const closure* take_for_owner() { return note(g.take_for_owner()); }
   tasks take_all() {
@@ -445,6 +447,23 @@ TEST_CASE("a task that commutes and is given back lets the next one in") {
   CHECK(e.take() == &first);
   e.end(first);
   CHECK(e.g.all_ended());
+}
+
+TEST_CASE("who executes another task first does not take one that may wait for earlier ones") {
+  execution e;
+  const closure& holder = e.commutes(e.a);
+  const closure& blocked = e.commutes(e.a);
+  made_closure& waits = e.add();
+  waits.may_wait_for_earlier = true;
+  const closure& plain = e.add();
+  e.begin();
+  CHECK(e.take() == &holder);
+  CHECK(e.take_behind() == nullptr);  // the second one is blocked now, and what comes behind may wait
+  CHECK(e.take() == &waits);
+  CHECK(e.take_behind() == &plain);
+  CHECK(e.take_behind() == nullptr);
+  e.end(holder);
+  CHECK(e.take_behind() == &blocked);
 }
 
 TEST_CASE("a commuting task that was running when the frame was promoted shuts the others out") {
@@ -1732,6 +1751,27 @@ TEST_CASE("a graph may begin behind what an earlier one has ended") {
 TEST_CASE("a rest is twice as long as the one before, if that was not long ago") {
   using weft::sched::granularity::first_cooldown;
   using clock = weft::sched::deadline::clock;
+  // What follows at once is meant to: where this thread was kept from that, once more.
+  bool right = false;
+  for (int again = 0; !right && again < 100; ++again) {
+    weft::sched::steal_cooldown c;
+    const weft::sched::frame below;
+    const auto length = [&] {
+      const auto before = clock::now();
+      c.begin(below);
+      return c.last() - before;
+    };
+    right = length() >= first_cooldown && length() >= 2 * first_cooldown && length() >= 4 * first_cooldown;
+    for (int i = 0; i < 20; ++i) length();
+    c.end();
+    c.begin(below);
+    right = right && c.last() > clock::now() + 16 * first_cooldown;
+    c.reset();
+    c.begin(below);
+    weft_test::wait_until([&] { return clock::now() > c.last() + 5 * first_cooldown; });
+    right = right && length() < 2 * first_cooldown;  // that was long ago
+  }
+  CHECK(right);
   weft::sched::steal_cooldown r;
   const weft::sched::frame below, other;
   CHECK_FALSE(r.any());
@@ -1743,8 +1783,6 @@ TEST_CASE("a rest is twice as long as the one before, if that was not long ago")
   };
   CHECK(length() >= first_cooldown);
   CHECK(r.any());
-  CHECK(length() >= 2 * first_cooldown);
-  CHECK(length() >= 4 * first_cooldown);
   for (int i = 0; i < 20; ++i) length();
   CHECK_FALSE(r.covers(other));
   const auto now = clock::now();
@@ -1753,7 +1791,6 @@ TEST_CASE("a rest is twice as long as the one before, if that was not long ago")
   CHECK_FALSE(r.any());
   CHECK_FALSE(r.covers(below));
   r.begin(below);
-  CHECK(r.last() > clock::now() + 16 * first_cooldown);
   r.reset();
   CHECK_FALSE(r.any());
   r.begin(below);
@@ -1763,7 +1800,7 @@ TEST_CASE("a rest is twice as long as the one before, if that was not long ago")
   weft_test::wait_until([&] { return clock::now() > r.last() + 5 * first_cooldown; });
   CHECK_FALSE(r.covers(below));
   CHECK(r.is_for(below));
-  CHECK(length() < 2 * first_cooldown);
+  r.begin(below);
   // What shows that there is something to rest from may take long.
   const auto soon = r.last() + first_cooldown / 2;
   weft_test::wait_until([&] { return clock::now() > r.last() + 5 * first_cooldown; });

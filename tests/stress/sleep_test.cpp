@@ -63,7 +63,7 @@ TEST_CASE("a task is taken by a worker that slept, while its parent is busy") {
               }
               std::atomic<bool> started{false};
               weft::fork([&] { started = true; });
-              taken += weft_test::wait_until([&] { return started.load(); }, std::chrono::seconds(1));
+              taken += weft_test::wait_until([&] { return started.load(); });
               weft::sync();
             });
           CHECK(taken == rounds);

@@ -136,11 +136,14 @@ TEST_CASE("a writer that gives up lets the readers behind it in") {
     weft::condition<int> stage(0);
     weft::spawn([&] {
       stage.set(1);
-      writer_got = door.try_lock_for(10ms);
+      writer_got = door.try_lock_for(200ms);
     });
     stage.wait_equal(1);
+    weft_test::wait_until([&] {
+      weft::this_task::sleep_for(50us);
+      return rt.describe().find("a shared mutex") != std::string::npos;
+    });
     weft::spawn([&] {
-      weft::this_task::sleep_for(2ms);  // most likely behind the writer
       reader_got = door.try_lock_shared_for(2s);
       if (reader_got) door.unlock_shared();
       stage.set(2);
@@ -601,7 +604,11 @@ TEST_CASE("misuse is named") {
                  rt.run([&] {
                    auto* const o = object.get();
                    weft::spawn([o, &wait] { wait(*o); });
-                   weft::this_task::sleep_for(20ms);
+                   // So does the root, but not any more when it looks.
+                   weft_test::wait_until([&] {
+                     weft::this_task::sleep_for(1ms);
+                     return rt.describe().find(" waits for ") != std::string::npos;
+                   });
                    object.reset();
                  });
                }),

@@ -152,8 +152,15 @@ class graph {
       if (n == nullptr || claim(*ready_.pop_front())) return note_taken(n);
     }
   }
-  /// The same for the owner, who also runs local tasks, and drops what must be dropped. *Requires*: nothing
-  /// has to be written back.
+  /// The same for who executes another one first; null also where the next one may wait for earlier tasks.
+  graph_node* take_behind() noexcept {
+    while (!next_may_wait_for_earlier()) {
+      graph_node* const n = ready_.pop_front();
+      if (n == nullptr || claim(*n)) return note_taken(n);
+    }
+    return nullptr;
+  }
+  /// For the owner: also local tasks, and those that must be dropped. *Requires*: !must_write_back().
   graph_node* take_for_owner() noexcept {
     if (!under_way()) begin_anew();
     for (;;) {

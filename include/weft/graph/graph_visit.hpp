@@ -129,6 +129,7 @@ inline bool graph::visit_next() noexcept {
   try {
     const closure_state state = c->state.load(base::memory_order_acquire);  // pairs with end_stolen
     if (!replays(*c, state)) return false;
+    if (c->what->at_home && order_.versions().any()) return !(pausing_ = true);
     if (state == closure_state::stolen) {
       stolen_nodes_.reserve(stolen_nodes_.size() + 1);
       raised_.reserve(raised_.size() + 1);
@@ -139,7 +140,7 @@ inline bool graph::visit_next() noexcept {
     } else if (state != closure_state::done) {
       visit(*c, false);
     } else if (record_marker::is(*c) == nullptr) {
-      replay_.skip();
+      replay_.skip(*c);
     }
   } catch (const std::bad_alloc&) {
     stuck_ = true;  // see begin_anew

@@ -83,18 +83,27 @@ class record {
   /// Whether it has the same rights as well. *Requires*: its arguments are there. *Throws*: what its rights
   /// throw.
   bool same(std::uint32_t k, closure& c) const {
-    const task& t = tasks_[k];
-    if (t.what != c.what->kind()) return false;
-    void* const* const objects = objects_.data() + t.objects;
-    for (std::size_t i = 0; i < c.what->objects; ++i)
-      if (c.objects()[i] != objects[i]) return false;
+    if (!same_objects(k, c)) return false;
     if (c.what->more == nullptr) return true;
+    const task& t = tasks_[k];
     comparison v{{&comparison::see_}, more_.data() + t.more, more_.data() + tasks_[k + 1].more};
     c.what->more(c, v);
     return v.equal && v.next == v.end;
   }
 
+  /// The same for one whose arguments are gone; false where they have told rights.
+  bool same_ended(std::uint32_t k, const closure& c) const noexcept {
+    return c.what->more == nullptr && same_objects(k, c);
+  }
+
  private:
+  /// Whether it is of the same kind, with the same whole objects among its arguments.
+  bool same_objects(std::uint32_t k, const closure& c) const noexcept {
+    const task& t = tasks_[k];
+    if (t.what != c.what->kind()) return false;
+    return std::equal(c.objects(), c.objects() + c.what->objects, objects_.data() + t.objects);
+  }
+
   static constexpr std::size_t most = UINT32_MAX / 4;
 
   enum class phase : std::uint8_t { empty, recording, ready };

@@ -55,6 +55,7 @@ struct descriptor {
   /// does not.
   const travel_function* travels = nullptr;
   const descriptor* untraced = nullptr;  ///< of tasks that are traced: what they are otherwise
+  bool at_home = false;  ///< finds its objects at their own place only: nowhere else where they are renamed
 
   /// The same for tasks that differ only in whether they are traced.
   const descriptor* kind() const noexcept { return untraced != nullptr ? untraced : this; }

@@ -37,7 +37,10 @@ WEFT_FUNCTION void end_external(engine& e, strand& s, closure& c, std::exception
   const closure_state before =
       c.state.exchange(failed ? closure_state::failed : closure_state::done, base::memory_order_acq_rel);
   strand* waiter = before == closure_state::awaited ? &s : nullptr;
-  if (before == closure_state::noted) waiter = worker::finish_noted(s, c);
+  if (before == closure_state::noted) {
+    waiter = worker::finish_noted(s, c);
+    e.tell_sleepers();  // others may wait for it in the graph, and the caller looks for no work
+  }
   if (waiter != nullptr) {
     worker::take_from_waiting(*waiter);
     e.submit(*waiter);

@@ -43,20 +43,21 @@ class graph_replay {
     }
     next_ = m.from;
   }
-  /// Whether nothing changes with a closure, which is no marker: this is off, or the closure has ended, or it
-  /// is the next task of the record.
+  /// Whether nothing changes with a closure, which is no marker: this is off, or the closure is the next task
+  /// of the record, or it has ended and was none.
   bool goes_on_with(closure& c, closure_state state) const noexcept {
-    if (!on() || state == closure_state::done) return true;
+    const bool ended = state == closure_state::done;
+    if (!on() || (ended && !is_task(c))) return true;
     if (state == closure_state::failed || next_ >= of_->size()) return false;
     try {
-      return of_->same(next_, c);
+      return ended ? of_->same_ended(next_, c) : of_->same(next_, c);
     } catch (...) {  // rights that could not be told
       return false;
     }
   }
-  /// The next task has ended already.
-  void skip() noexcept {
-    if (on() && next_ < of_->size()) now_[next_++] = nullptr;
+  /// Goes past a closure that has ended already. *Requires*: goes_on_with it.
+  void skip(const closure& c) noexcept {
+    if (on() && is_task(c)) now_[next_++] = nullptr;
   }
   /// Adds the node of the next task. *Throws*: std::bad_alloc; then all is forgotten when all have ended.
   graph_node& add(graph_order& order, closure& c, std::uint32_t index, int priority, bool running) {
@@ -76,6 +77,9 @@ class graph_replay {
   }
 
  private:
+  /// Others stand for what is not forked, as a body that was spawned: no record knows of them.
+  static bool is_task(const closure& c) noexcept { return c.what->run != nullptr; }
+
   const record* of_ = nullptr;
   std::uint32_t next_ = 0;  // which of its tasks comes next
   std::uint64_t replayed_ = 0;

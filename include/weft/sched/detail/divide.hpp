@@ -104,7 +104,7 @@ class parts_join final : public closure {
   }
 
   static constexpr descriptor what_{
-      .run = &run_, .drop = &drop_, .options = &options_, .plain = false, .more = &more_};
+      .run = &run_, .drop = &drop_, .options = &options_, .plain = false, .more = &more_, .at_home = true};
 
   stolen_part* first_;
   std::exception_ptr thrown_;

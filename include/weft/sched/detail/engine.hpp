@@ -102,9 +102,9 @@ class engine {
     worker_share* const share = s.share.load(base::memory_order_relaxed);
     return likely(share == nullptr) || share->try_take();
   }
-  /// Lets sleepers look again where the run of a strand was full.
-  void tell_of_place() noexcept {
-    base::fence();  // the place before the look at sleepers, who look at it behind a fence
+  /// Lets a sleeper look again: the run of a strand was full, or a task has become ready.
+  void tell_sleepers() noexcept {
+    base::fence();  // that before the look at sleepers, who look at it behind a fence
     // Relaxed: who searches looks again behind a full fence before it sleeps.
     if (searching.load(base::memory_order_relaxed) == 0 && bell.any_waiting()) bell.notify_one();
   }

@@ -129,8 +129,8 @@ inline void take_batch(graph& g, std::size_t takers, graph_node& first, node_bat
   const std::size_t share = std::min<std::size_t>(g.speed.batch(), g.ready() / takers);
   graph_node* last = &first;
   std::uint32_t count = 1;
-  while (count < share && !first.task->may_wait_for_earlier && !g.next_may_wait_for_earlier()) {
-    graph_node* const n = g.take();
+  while (count < share && !first.task->may_wait_for_earlier) {
+    graph_node* const n = g.take_behind();
     if (n == nullptr) break;
     last = last->next = n;
     ++count;
@@ -171,7 +171,7 @@ inline strand* worker::take_from_graph(graph& g, strand& s) noexcept {
     count(counter::steals);
     thief->root.current.store(n->task, base::memory_order_relaxed);     // published by the lock in adopt
     engine::join_run(*thief, *s.run.load(base::memory_order_relaxed));  // constant while the frame is there
-    g.update_hint();
+    if (strand* const owner = pass_on(g)) to_continue_ = owner;         // as below
     return thief;
   }
   if (g.owner_near.lies_ahead()) look_again_at(g.owner_near.get());

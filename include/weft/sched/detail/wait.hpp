@@ -84,7 +84,7 @@ WEFT_COLD inline void worker::give_back(worker_share& share) noexcept {
   const bool was_full = share.full();
   strand* const next = share.give_back();
   if (next == nullptr) {
-    if (was_full) home_->tell_of_place();
+    if (was_full) home_->tell_sleepers();
   } else if (may_take_ != nullptr ||  // the hand of a thief outside keeps nothing
              next->status.load(base::memory_order_relaxed) == strand_status::idle) {  // nobody else has it
     home_->enqueue(*next);
