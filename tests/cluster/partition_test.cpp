@@ -420,6 +420,36 @@ TEST_CASE("a value that is longer than a message may be is an exception of the t
   require_all(run(600), "weft: a value is too long to go to another process");
 }
 
+TEST_CASE(
+    "a value that cannot go to others when a run ends is an exception in all processes, and the next run "
+    "goes on",
+    "[partition]") {
+  thread_cluster c(2, {}, {.longest = 5000});
+  std::atomic<int> refused{0};
+  const auto said = errors_of(c, [&](thread_cluster::process& here) {
+    weft::shared<std::string> x;
+    weft::shared<int> y;
+    std::size_t length = 10'000;
+    weft::partitioned step(
+        here,
+        [&] {
+          weft::fork([&](std::string& s) { s.assign(length, '.'); }, weft::update(x));
+          weft::fork([](int& v) { ++v; }, weft::update(y));
+        },
+        {.method = [](const auto&, const auto&) { return weft::placement::schedule{{0, 1}, {0, 1}, 2}; }});
+    try {
+      step.run(3);
+    } catch (const weft::error& e) {
+      refused += std::string_view(e.what()) == "weft: a value is too long to go to another process";
+    }
+    length = 10;
+    step.run(1);
+    if (x.get().size() != 10) throw std::logic_error("wrong");
+  });
+  CHECK(refused == 2);
+  require_all(said, "nothing");
+}
+
 TEST_CASE("a stop that a task requests cancels the step in all processes", "[partition]") {
   for (const std::uint32_t disorder : {0u, 1u, 2u, 3u}) {
     thread_cluster c(3, {}, {.disorder = disorder});
@@ -574,6 +604,80 @@ TEST_CASE("what a run has done that has thrown does not count in checkpoints", "
     right += step.resume() == 4 && x == 4;
   });
   CHECK(right == 4);
+}
+
+namespace {
+
+/// Some values of it cannot be written.
+struct fragile {
+  int value = 0;
+  template <class A>
+  void serialize(A& a) {
+    if (std::is_same_v<A, weft::remote::writer> && value > 1 && value < 100)
+      throw std::runtime_error("planned");
+    a(value);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a value that cannot be packed for a checkpoint ends the run in all processes", "[partition]") {
+  const scratch folder(medium::memory);
+  thread_cluster c(2);
+  std::atomic<int> refused{0};
+  const auto said = errors_of(c, [&](thread_cluster::process& here) {
+    std::vector<fragile> x(2);
+    weft::partitioned step(here,
+                           [&] {
+                             for (auto& v : x)
+                               weft::fork([](fragile& f) { ++f.value; }, weft::update(weft::borrow(v)));
+                           },
+                           {.checkpoint = folder / "state", .checkpoint_seconds = 0});
+    try {
+      step.run(50);
+    } catch (const std::runtime_error& e) {
+      refused += std::string_view(e.what()) == "planned";
+    }
+    x.assign(2, fragile{1000});
+    step.run(20);
+    step.save();
+    if (step.resume() != 20 || x[0].value != 1020 || x[1].value != 1020) throw std::logic_error("wrong");
+  });
+  CHECK(refused == 2);
+  require_all(said, "nothing");
+}
+
+TEST_CASE("values that could not be read from a checkpoint are not saved", "[partition]") {
+  const scratch folder(medium::memory);
+  thread_cluster c(2);
+  std::atomic<int> right{0};
+  const auto said = errors_of(c, [&](thread_cluster::process& here) {
+    std::vector<long> x(2);
+    weft::partitioned step(here,
+                           [&] {
+                             for (long& v : x)
+                               weft::fork([](long& to) { ++to; }, weft::update(weft::borrow(v)));
+                           },
+                           {.checkpoint = folder / "state"});
+    step.run(5);
+    step.save();
+    step.run(5);
+    if (here.rank() == 0)
+      for (const auto& f : std::filesystem::directory_iterator(folder.path()))
+        if (f.path().filename() != "state") {
+          std::string values = slurp(f.path().string());
+          values.back() ^= 1;
+          spill(f.path().string(), values);
+        }
+    try {
+      step.resume();
+    } catch (const weft::error&) {
+      ++right;
+    }
+    step.save();
+  });
+  CHECK(right == 2);
+  require_all(said, "that has thrown cannot be saved");
 }
 
 TEST_CASE("what is wrong with a checkpoint is an error in all processes", "[partition]") {

@@ -27,6 +27,7 @@
 using weft_test::child_result;
 using weft_test::contains;
 using weft_test::run_in_child;
+using weft_test::wait_until;
 using weft_test::works;
 
 namespace {

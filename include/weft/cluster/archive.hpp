@@ -26,8 +26,8 @@ class writer;
 class reader;
 
 /// Whether the bytes of a T are its value, and mean the same in another process. True for numbers,
-/// enumerations, std::complex, durations and points in time. To be specialised for classes that are trivially
-/// copyable and hold no address.
+/// enumerations, std::complex, durations, and points in time of clocks that are not steady, for these begin
+/// anywhere. To be specialised for classes that are trivially copyable and hold no address.
 template <class T>
 inline constexpr bool travels_as_bytes = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 template <class T>
@@ -35,7 +35,7 @@ inline constexpr bool travels_as_bytes<std::complex<T>> = std::is_arithmetic_v<T
 template <class R, class P>
 inline constexpr bool travels_as_bytes<std::chrono::duration<R, P>> = std::is_arithmetic_v<R>;
 template <class C, class D>
-inline constexpr bool travels_as_bytes<std::chrono::time_point<C, D>> = travels_as_bytes<D>;
+inline constexpr bool travels_as_bytes<std::chrono::time_point<C, D>> = travels_as_bytes<D> && !C::is_steady;
 
 template <class T, class Archive>
 concept serializes_itself = requires(T& value, Archive& a) { value.serialize(a); };
@@ -48,6 +48,16 @@ concept refillable = std::ranges::sized_range<T> && requires(T& c, typename T::v
   c.clear();
   c.insert(c.end(), std::move(v));
 };
+/// Whether nothing is lost of a container that is filled again: what orders or hashes elements has no state.
+template <class T>
+constexpr bool loses_nothing() noexcept {
+  bool empty = true;
+  if constexpr (requires { typename T::key_compare; })
+    empty = empty && std::is_empty_v<typename T::key_compare>;
+  if constexpr (requires { typename T::hasher; }) empty = empty && std::is_empty_v<typename T::hasher>;
+  if constexpr (requires { typename T::key_equal; }) empty = empty && std::is_empty_v<typename T::key_equal>;
+  return empty;
+}
 /// As an element is made outside its container: that of a map, without const.
 template <class T>
 struct loose {
@@ -123,7 +133,7 @@ constexpr bool find_way() noexcept {
   else if constexpr (alternatives<T>::known)
     return alternatives<T>::template travel<T, Around...>;
   else if constexpr (refillable<T>)
-    return has_way<typename loose<typename T::value_type>::type, T, Around...>;
+    return loses_nothing<T>() && has_way<typename loose<typename T::value_type>::type, T, Around...>;
   else if constexpr (std::is_empty_v<T>)
     return std::is_aggregate_v<T> || std::is_same_v<T, std::monostate>;
   else
@@ -163,10 +173,10 @@ concept block = refillable<T> && std::ranges::contiguous_range<T> && dense<typen
 
 /// Types whose values can go to another process: what `travels_as_bytes` allows; standard containers,
 /// std::pair, std::tuple, std::array, std::optional and std::variant of such; aggregates of at most 16
-/// members of such types (no array among them, but a std::array); and classes with a member `template <class
-/// A> void serialize(A& archive)` or such a function `serialize(A& archive, T& value)`, as for cereal, which
-/// calls `archive(x, y, ...)` with all parts. Never pointers, references, views. All are default
-/// constructible.
+/// members of such types (no array among them, but a std::array; what orders or hashes the elements of a
+/// container is without state); and classes with a member `template <class A> void serialize(A& archive)` or
+/// such a function `serialize(A& archive, T& value)`, as for cereal, which calls `archive(x, y, ...)` with
+/// all parts. Never pointers, references, views. All are default constructible.
 template <class T>
 inline constexpr bool travels = [] {
   if constexpr (std::default_initializable<T> && std::movable<T>)
@@ -224,10 +234,12 @@ class writer {
     } else if constexpr (refillable<T>) {
       put_(static_cast<std::uint64_t>(v.size()));
       for (const auto& e : v) {
+        const std::size_t before = bytes_.size();
         if constexpr (std::is_same_v<typename T::value_type, typename loose<typename T::value_type>::type>)
           put_(static_cast<const typename T::value_type&>(e));
         else
           put_(e.first), put_(e.second);
+        if (bytes_.size() == before) put_(std::uint8_t{});  // as above
       }
     } else if constexpr (members<T> != 0) {
       with_members(v, [this](const auto&... m) { (this->put_(m), ...); });
@@ -330,7 +342,11 @@ class reader {
     } else if constexpr (refillable<T>) {
       using element = typename loose<typename T::value_type>::type;
       v.clear();
-      for (std::size_t n = count_(1); n != 0; --n) v.insert(v.end(), get<element>());
+      for (std::size_t n = count_(1); n != 0; --n) {
+        const std::size_t before = left_;
+        v.insert(v.end(), get<element>());
+        if (left_ == before) get<std::uint8_t>();
+      }
     } else if constexpr (members<T> != 0) {
       with_members(v, [this](auto&... m) { (this->get_(m), ...); });
     }

@@ -24,6 +24,8 @@ class checkpoint_schedule {
     done_ = ended_ = saved_ = c.done;
     runs_ = false;
   }
+  /// The objects may have any values.
+  void lose() noexcept { runs_ = true; }
   /// What a run has done that ended by an exception does not count, nor does its checkpoint under way.
   void begin_run() noexcept {
     if (std::exchange(runs_, true)) drop();

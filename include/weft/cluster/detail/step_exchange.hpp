@@ -102,7 +102,12 @@ class step_exchange {
         }
         if (next == order::finish) move_all_([](std::uint32_t, unsigned) { return true; });
         all_valid_ = true;
-        return talk_.settle();
+        const std::exception_ptr lost = talk_.settle();
+        if (lost != nullptr && thrown == nullptr) {
+          leader_.lose();
+          thrown = lost;
+        }
+        return;
       }
     });
     if (thrown) std::rethrow_exception(thrown);
@@ -125,7 +130,7 @@ class step_exchange {
       writer mine = attempt_([&](writer&) { files_->load(*last); });
       agree_(mine, o, [&](const std::vector<bytes>& all, writer& w) { leader_.end_loading(all, *last, w); });
       all_valid_ = true;
-      if (!o.thrown) has_thrown_ = false;
+      has_thrown_ = o.thrown != nullptr;
     });
     if (o.thrown) std::rethrow_exception(o.thrown);
     return last ? last->done : 0;
@@ -184,7 +189,12 @@ class step_exchange {
   /// A stage with iterations. `r`: the verdict. *Returns*: the next one.
   bytes round_(reader& r) {
     const auto n = r.get<std::uint64_t>();
-    if (const auto number = r.get<std::uint64_t>(); number != 0) write_checkpoint_(number);
+    std::exception_ptr unwritten;
+    try {
+      if (const auto number = r.get<std::uint64_t>(); number != 0) write_checkpoint_(number);
+    } catch (...) {
+      unwritten = std::current_exception();
+    }
     const std::optional<step_plan> before = r.get<bool>() ? std::exchange(plan_, {}) : std::nullopt;
     if (!plan_) {
       placed_tasks next;
@@ -195,6 +205,7 @@ class step_exchange {
     mail_.begin(talk_.stage(), size_(), plan_->channels().size());
     talk_.begin_stage();
     if (before) move_all_(*before, [this](std::uint32_t o, unsigned p) { return plan_->needs(o, p); });
+    if (const std::exception_ptr lost = talk_.take_move_failure()) mail_.fail(0, lost);
     all_valid_ = false;
     base::atomic<bool> ended{false};
     std::thread root([&] {
@@ -223,13 +234,15 @@ class step_exchange {
       talk_.serve_until([&ended] { return ended.load(base::memory_order_acquire); });
     }
     talk_.flush();
-    return report_();
+    return report_(unwritten);
   }
-  /// Tells process 0 what this one has done in a round. *Returns*: the verdict.
-  bytes report_() {
+  /// Tells process 0 what this one has done in a round. `unwritten`: why there is no part of a checkpoint;
+  /// maybe null. *Returns*: the verdict.
+  bytes report_(const std::exception_ptr& unwritten) {
     bool failed = false;
     std::optional<written_part> part;
     try {
+      if (unwritten) std::rethrow_exception(unwritten);
       if (files_) part = files_->take_written(false);
     } catch (...) {
       failed = true;
@@ -302,16 +315,17 @@ class step_exchange {
     for (std::uint32_t o = 0; o < step_.objects().size(); ++o) {
       const std::uint32_t holder = from.holder(o);
       if (holder == step_plan::nobody) continue;
-      std::optional<writer> value;
+      std::optional<writer> value;  // or an exception
       for (unsigned p = 0; p < static_cast<unsigned>(by_.size()); ++p) {
         if (from.valid(o, p) || !needs(o, p)) continue;
         if (p == rank_()) talk_.expect_move();
         if (holder != rank_()) continue;
         const auto& object = step_.objects()[o];
-        if (!value) {
-          value.emplace().limit(longest_value(by_));
-          object.kind->pack(object.at, *value);
-        }
+        if (!value)
+          value = attempt_([&](writer& w) {
+            w.limit(longest_value(by_));
+            object.kind->pack(object.at, w);
+          });
         talk_.move(static_cast<int>(p), o, value->bytes());
       }
     }

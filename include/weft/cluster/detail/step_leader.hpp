@@ -96,10 +96,12 @@ class step_leader {
   }
   /// Reads whether all could load it, and writes that, or the first exception.
   void end_loading(const std::vector<bytes>& all, const checkpoint& c, writer& w) {
-    if (tell_failure_(all, w)) return;
+    if (tell_failure_(all, w)) return checkpoints_.lose();
     w(true);
     checkpoints_.resume(c);
   }
+  /// A run that had ended has thrown.
+  void lose() noexcept { checkpoints_.lose(); }
   /// Writes the number of the checkpoint that all are to write now, 0 for none; or why there can be none.
   void begin_saving(writer& w) {
     std::uint64_t number = 0;

@@ -93,28 +93,37 @@ class step_talk {
     }
     return true;
   }
-  /// All that was sent has come, everywhere. Then all processes may leave.
-  void settle() {
-    writer mine;
-    mine(sent_);
+  /// All that was sent has come, everywhere. Then all processes may leave. *Returns*: in all of them the same
+  /// exception, if a value has not come into its object.
+  std::exception_ptr settle() {
+    writer mine, why;
+    if (const std::exception_ptr e = take_move_failure()) detail::pack_exception(why, e);
+    mine(sent_, why.bytes());
     const bytes told = agree(mine, [this](std::vector<bytes>& all, writer& w) {
       std::vector<std::uint64_t> sum(sent_.size());
+      bytes first;
       for (const bytes& b : all) {
         reader r{std::span<const std::byte>(b)};
         const auto of = r.get<std::vector<std::uint64_t>>();
         for (std::size_t p = 0; p < std::min(of.size(), sum.size()); ++p) sum[p] += of[p];
+        if (auto failure = r.get<bytes>(); first.empty()) first = std::move(failure);
       }
-      w(sum);
+      w(sum, first);
     });
     reader r{std::span<const std::byte>(told)};
     const auto sum = r.get<std::vector<std::uint64_t>>();
+    const auto failure = r.get<bytes>();
     begin_stage();
     serve_until([&] { return received_ >= sum.at(static_cast<std::size_t>(by_.rank())); });
     writer none;
     agree(none, [](std::vector<bytes>&, writer&) {});
     begin_stage();
+    if (failure.empty()) return nullptr;
+    reader of_it{std::span<const std::byte>(failure)};
+    return detail::unpack_exception(of_it);
   }
-  /// Sends the value of an object, between rounds; and how many are to come to this process.
+  /// Sends the value of an object, between rounds: true and the value, or false and why there is none; and
+  /// how many are to come to this process.
   void move(int to, std::uint32_t object, const bytes& value) {
     outgoing m = step_message(step_kind::move, stage_);
     m.body()(object);
@@ -125,6 +134,8 @@ class step_talk {
   void await_moves() {
     serve_until([this] { return moves_ == 0; });
   }
+  /// Why a value has not come into its object, if so; the first of them.
+  std::exception_ptr take_move_failure() noexcept { return std::exchange(move_failure_, nullptr); }
 
  private:
   using clock = base::clock;
@@ -155,9 +166,14 @@ class step_talk {
         return;
       case step_kind::move: {
         ++received_;
-        const auto& o = step_.objects().at(m.body().get<std::uint32_t>());
-        o.kind->unpack(o.at, m.body());
         --moves_;
+        try {
+          const auto& o = step_.objects().at(m.body().get<std::uint32_t>());
+          if (!m.body().get<bool>()) std::rethrow_exception(detail::unpack_exception(m.body()));
+          o.kind->unpack(o.at, m.body());
+        } catch (...) {
+          if (move_failure_ == nullptr) move_failure_ = std::current_exception();
+        }
         return;
       }
       case step_kind::failed:
@@ -182,6 +198,7 @@ class step_talk {
   std::vector<std::uint64_t> sent_;           // to each process, without reports and verdicts,
   std::uint64_t received_ = 0;                // and from all
   std::int64_t moves_ = 0;  // that have not come; less than 0: more have come than are awaited
+  std::exception_ptr move_failure_;
   std::optional<bytes> verdict_;
   std::vector<bytes> reports_;  // of process 0, as the next one
   int reported_ = 0;
