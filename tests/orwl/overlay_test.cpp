@@ -4,8 +4,10 @@
 #include "support/environment.hpp"
 
 #include <weft/orwl.hpp>
+#include <weft/threads.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <sstream>
@@ -134,6 +136,33 @@ TEST_CASE("readers at both ends of a queue's round") {
   }
 }
 
+TEST_CASE("what a turn throws counts, and not what that has cancelled") {
+  weft::runtime rt({.workers = 2});
+  location<int> x(0), y(0);
+  weft::semaphore never(0);
+  std::atomic<bool> left{false};
+  overlay o;
+  o.task(
+      [&](int&) {
+        try {
+          never.acquire();
+        } catch (const weft::cancelled&) {
+          left = true;
+          throw;
+        }
+      },
+      write(x));
+  o.task(
+      [&](int&) {
+        weft::spawn([] { throw std::runtime_error("planned"); });
+        weft_test::wait_until([&] { return left.load(); });
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));  // most likely the other has told it
+      },
+      write(y));
+  o.schedule();
+  CHECK(refusal<std::runtime_error>([&] { o.run(rt, 1); }) == "planned");
+}
+
 TEST_CASE("tasks that share nothing, or only read") {
   weft::runtime rt({.workers = 3});
   location<int> constant(4);
@@ -145,6 +174,19 @@ TEST_CASE("tasks that share nothing, or only read") {
   for (const auto& l : own) CHECK(l.get() == 40);
   CHECK_THAT(refusal<weft::orwl::usage_error>([&] { o.run_until_stopped(rt); }),
              contains("share no location"));
+  {
+    overlay stops;
+    stops.task([](int& v) { ++v; }, write(own[0]));
+    stops.task(
+        [](weft::orwl::turn& t, int& v) {
+          ++v;
+          t.stop();
+        },
+        write(own[1]));
+    stops.schedule();
+    CHECK_THAT(refusal<weft::orwl::usage_error>([&] { stops.run(rt, 1000); }),
+               contains("cannot be stopped by a turn"));
+  }
   overlay none;
   none.schedule();
   CHECK(none.run(rt, 10) == 0);

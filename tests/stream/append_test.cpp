@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 // Append streams as users see them: names, order, exceptions, memory, sinks, misuse.
+#include "fault/waiting.hpp"
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/scratch.hpp"
 
 #include <weft/append.hpp>
+#include <weft/threads.hpp>
 #include <weft/weft.hpp>
 
 #include <fcntl.h>
@@ -107,6 +109,50 @@ TEST_CASE("an existing file is replaced only if that was asked for, and only by 
   file.write("new");
   file.close();
   CHECK(weft_test::slurp(dir / "out") == "new");
+}
+
+TEST_CASE("bytes of a stream in blocks that is never closed are there to be recovered") {
+  const weft_test::scratch dir;
+  weft::runtime rt({.workers = 2});
+  {
+    append_file abandoned(dir / "out", {.layout = weft::append_layout::segmented});
+    abandoned.write("half ");
+    rt.run(leaves, 0, 50, abandoned);
+  }
+  CHECK(weft::recover(dir / "out").bytes == 5 + numbers(0, 50).size());
+}
+
+TEST_CASE("a body that has waited goes on to append on another worker") {
+  const weft_test::scratch dir;
+  weft::runtime rt({.workers = 2});
+  append_file file(dir / "out", {.layout = weft::append_layout::segmented});
+  rt.run(
+      [](append to) {
+        weft::latch go(1);
+        std::atomic<bool> other{false}, this_one{false}, done{false};
+        const auto becomes = [](std::atomic<bool>& b) { weft_test::wait_until([&b] { return b.load(); }); };
+        weft::spawn([&] {  // by the other worker, which is to go on with this body
+          other = true;
+          becomes(this_one);
+          go.count_down();
+        });
+        becomes(other);
+        weft::spawn([&] {  // by this one
+          this_one = true;
+          becomes(done);
+        });
+        to.write("before ");
+        go.wait();
+        to.write("behind");
+        done = true;
+        weft::sync();
+      },
+      file);
+  file.close();
+  const weft::append_reader reader(dir / "out");
+  CHECK_NOTHROW(reader.verify());
+  reader.export_plain(dir / "plain");
+  CHECK(weft_test::slurp(dir / "plain") == "before behind");
 }
 
 TEST_CASE("a directory that cannot be written is reported with the path") {

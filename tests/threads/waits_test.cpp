@@ -420,6 +420,49 @@ TEST_CASE("timed waits never end too early, and end") {
   });
 }
 
+TEST_CASE("a wait until a time that is long over does not wait") {
+  weft::latch l(1);
+  CHECK_FALSE(l.wait_until(std::chrono::steady_clock::time_point::min()));
+  CHECK_FALSE(l.wait_until(std::chrono::system_clock::time_point::min()));
+  CHECK_FALSE(l.wait_for(std::chrono::hours::min()));
+  weft::this_task::sleep_until(std::chrono::steady_clock::time_point::min());
+  l.count_down();
+}
+
+namespace {
+
+/// A clock that stands still.
+struct frozen {
+  using rep = std::int64_t;
+  using period = std::nano;
+  using duration = std::chrono::nanoseconds;
+  using time_point = std::chrono::time_point<frozen>;
+  static constexpr bool is_steady = false;
+  static time_point now() { return {}; }
+};
+
+}  // namespace
+
+TEST_CASE("a wait for a clock that has been set back asks whether it is over before it waits again") {
+  weft::mutex m;
+  weft::condition_variable changed;
+  bool ready = false;
+  std::atomic<bool> begins{false};
+  std::thread other([&] {
+    weft_test::wait_until([&] { return begins.load(); });
+    const std::unique_lock hold(m);      // when the other waits
+    std::this_thread::sleep_for(100ms);  // its time is over by the clock that goes on
+    ready = true;
+    changed.notify_all();
+  });
+  {
+    std::unique_lock hold(m);
+    begins = true;
+    CHECK(changed.wait_until(hold, frozen::now() + 10ms, [&] { return ready; }));
+  }
+  other.join();
+}
+
 TEST_CASE("sleeping bodies need no worker") {
   weft::runtime rt({.workers = 1});
   std::vector<int> order;

@@ -115,13 +115,13 @@ class ready_queue {
     const std::lock_guard hold(mutex_);
     over_.store(true, base::memory_order_relaxed);
   }
-  /// The same, with an exception for the founder: of several that with the least `place`, but for what the
-  /// first one has cancelled. Bodies of the run wait for no lock any more.
+  /// The same, with an exception for the founder: of several that with the least `place`, but for what
+  /// another one has cancelled. Bodies of the run wait for no lock any more.
   void fail(strand& s, std::exception_ptr e, std::pair<std::uint64_t, std::uint64_t> place) noexcept {
     {
       const std::lock_guard hold(mutex_);
       over_.store(true, base::memory_order_relaxed);
-      if (!error_ || (place < failed_ && !is_cancelled(e))) {
+      if (!error_ || (!is_cancelled(e) && (place < failed_ || is_cancelled(error_)))) {
         error_ = std::move(e);
         failed_ = place;
       }

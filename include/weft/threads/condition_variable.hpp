@@ -65,11 +65,12 @@ class condition_variable {
       if (!wait_(lock, until)) return ready();
     return true;
   }
-  /// Waits until then at most.
+  /// Waits until then at most; less where the clock is set back meanwhile.
   template <class Clock, class Duration>
   std::cv_status wait_until(std::unique_lock<mutex>& lock,
                             const std::chrono::time_point<Clock, Duration>& time) {
-    return status_(threads::until_time(time, [&](threads::deadline d) { return wait_(lock, d); }));
+    // Not once more: somebody may notify in between.
+    return status_(wait_(lock, threads::at(time)) || Clock::now() < time);
   }
   /// Waits until `ready()`, until then at most. *Returns*: what `ready()` says in the end.
   template <class Clock, class Duration, class Ready>

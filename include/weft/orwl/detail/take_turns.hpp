@@ -126,6 +126,8 @@ WEFT_FUNCTION void turn::stop() {
     if (next.empty()) break;
     ring.swap(next);
   }
+  if (std::find(seen.begin(), seen.end(), false) != seen.end())  // nobody knows how far the other parts are
+    throw usage_error("weft: an overlay whose parts share no location cannot be stopped by a turn");
   all_.end_after(iteration_ + (distance == 0 ? 1 : distance));
 }
 

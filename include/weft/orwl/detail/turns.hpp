@@ -122,7 +122,8 @@ class turn {
   std::uint64_t iteration() const noexcept { return iteration_; }
   /// Lets the overlay end as soon as all tasks can end after the same iteration: as many iterations later as
   /// the farthest task is away, counted in neighbours. The result does not depend on the schedule. Several
-  /// may call it; the earliest end counts. *Throws*: std::bad_alloc. *Cost*: visits all tasks.
+  /// may call it; the earliest end counts. *Throws*: usage_error if there are tasks that share no
+  /// location, not even by way of others, with this one; std::bad_alloc. *Cost*: visits all tasks.
   void stop();
 
  private:

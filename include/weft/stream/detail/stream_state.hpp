@@ -192,7 +192,14 @@ class stream_state {
   }
   /// The frontier has passed the end of a stream without handle.
   void end_orphan() noexcept {
-    if (!finished_) layout_->give_up();
+    if (!finished_) {
+      try {
+        buffers_.file_all();
+      } catch (...) {
+        failure_.note(std::current_exception());
+      }
+      layout_->give_up();
+    }
     let_go();
   }
   /// For a hook that is being called: bytes before its place, and more bytes there.
@@ -219,7 +226,11 @@ class stream_state {
       enter_slowly_(n, s);
     if (s.worker_number == n.worker && n.worker_buffer != nullptr) [[likely]]
       return *n.worker_buffer;
-    n.growing = nullptr;
+    return move_(n, s);
+  }
+  /// The body begins, or has gone on on another worker.
+  WEFT_NOINLINE worker_buffer& move_(node& n, sched::strand& s) {
+    seal_(n);
     n.worker_buffer = &buffers_.of(s.worker_number);
     n.worker = s.worker_number;
     return *n.worker_buffer;

@@ -23,10 +23,18 @@ inline constexpr deadline at_once{base::clock::time_point::min()};
 template <class Rep, class Period>
 deadline after(const std::chrono::duration<Rep, Period>& time) {
   const auto now = base::clock::now();
+  if (time <= time.zero()) return {now};
   // Compared as floating point: the duration may be of any size and unit.
   using seconds = std::chrono::duration<double>;
   if (seconds(time) >= seconds(base::clock::time_point::max() - now) * 0.999) return {};
   return {now + std::chrono::ceil<base::clock::duration>(time)};
+}
+
+/// When another clock will show that time, if it is not set meanwhile.
+template <class Clock, class Duration>
+deadline at(const std::chrono::time_point<Clock, Duration>& time) {
+  const auto now = Clock::now();
+  return time > now ? after(time - now) : deadline{base::clock::now()};  // the difference may be too large
 }
 
 /// Calls `wait(deadline)`, which returns false when that is over, until it returns true or the time of
@@ -34,8 +42,7 @@ deadline after(const std::chrono::duration<Rep, Period>& time) {
 template <class Clock, class Duration, class Wait>
 bool until_time(const std::chrono::time_point<Clock, Duration>& time, Wait wait) {
   for (;;) {
-    const auto left = time - Clock::now();
-    if (wait(after(left))) return true;
+    if (wait(at(time))) return true;
     if (Clock::now() >= time) return false;
   }
 }
