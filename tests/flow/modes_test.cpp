@@ -430,26 +430,6 @@ TEST_CASE("a task that writes runs while others read the old value") {
   CHECK_FALSE(overlaps(single, x, [&](auto& done) { weft::fork(set(done), weft::write(x)); }, moment));
 }
 
-TEST_CASE("what tasks have written before a run is stopped is there, even if it was written elsewhere") {
-  weft::runtime rt({.workers = 2, .inlining = false});
-  weft::shared<std::string> x(std::string("old"));
-  std::atomic<bool> written{false};
-  CHECK_THROWS_AS(rt.run([&] {
-    weft::fork([&](const std::string&) { weft_test::wait_until([&] { return written.load(); }); },
-               weft::read(x));
-    weft::fork(
-        [&](std::string& s) {
-          s = "new";
-          weft::this_task::request_stop();
-          written = true;
-        },
-        weft::write(x));
-  }),
-                  weft::cancelled);
-  CHECK(rt.counters().renames == 1);
-  CHECK(x.get() == "new");
-}
-
 TEST_CASE("renamed objects reach rights in lists, contributions, nested tasks and later frames") {
   on_each_runtime([](weft::runtime& rt) {
     long expected = 0, sum = 0;

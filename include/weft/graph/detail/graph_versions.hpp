@@ -65,16 +65,14 @@ class graph_versions {
     ++renames_;
     return std::exchange(chosen->users, nullptr);
   }
-  /// Moves the values that the serial program would have left to where their objects are: what was written by
-  /// tasks up to number `failed_at`; 0: by all that have run, because the run was stopped. *Requires*: all
+  /// Moves the values that the serial program would have left to where their objects are. *Requires*: all
   /// tasks have ended, nobody visits further ones. *Thread safety*: the owner of the strand.
   void write_back(std::uint32_t failed_at) noexcept {
-    const std::uint32_t limit = failed_at != 0 ? failed_at : UINT32_MAX;
     for (renamed_object* o = objects_; o != nullptr; o = o->next) {
       graph_renaming* last = o->newest;
       for (; last != nullptr; last = last->before) {
         if (!last->writer->ran || last->writer->dropped) continue;
-        if (last->writer->index <= limit && !last->version->overwritten) break;
+        if (last->writer->index <= failed_at && !last->version->overwritten) break;
         last->version->overwritten = true;
       }
       if (last != nullptr && last->version != &o->home)
