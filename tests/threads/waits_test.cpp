@@ -437,7 +437,7 @@ struct frozen {
   using period = std::nano;
   using duration = std::chrono::nanoseconds;
   using time_point = std::chrono::time_point<frozen>;
-  static constexpr bool is_steady = false;
+  [[maybe_unused]] static constexpr bool is_steady = false;
   static time_point now() { return {}; }
 };
 
