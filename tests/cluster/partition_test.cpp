@@ -424,6 +424,7 @@ TEST_CASE(
     "a value that cannot go to others when a run ends is an exception in all processes, and the next run "
     "goes on",
     "[partition]") {
+  const scratch folder(medium::memory);
   thread_cluster c(2, {}, {.longest = 5000});
   std::atomic<int> refused{0};
   const auto said = errors_of(c, [&](thread_cluster::process& here) {
@@ -436,7 +437,8 @@ TEST_CASE(
           weft::fork([&](std::string& s) { s.assign(length, '.'); }, weft::update(x));
           weft::fork([](int& v) { ++v; }, weft::update(y));
         },
-        {.method = [](const auto&, const auto&) { return weft::placement::schedule{{0, 1}, {0, 1}, 2}; }});
+        {.method = [](const auto&, const auto&) { return weft::placement::schedule{{0, 1}, {0, 1}, 2}; },
+         .checkpoint = folder / "state"});
     try {
       step.run(3);
     } catch (const weft::error& e) {
@@ -444,7 +446,9 @@ TEST_CASE(
     }
     length = 10;
     step.run(1);
-    if (x.get().size() != 10) throw std::logic_error("wrong");
+    step.save();
+    if (step.resume() != 1 || x.get().size() != 10)
+      throw std::logic_error("wrong");  // the other run does not count
   });
   CHECK(refused == 2);
   require_all(said, "nothing");

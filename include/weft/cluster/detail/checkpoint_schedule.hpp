@@ -32,8 +32,13 @@ class checkpoint_schedule {
     done_ = ended_;
   }
   void end_run() noexcept {
-    ended_ = done_;
+    before_ = std::exchange(ended_, done_);
     runs_ = false;
+  }
+  /// The run that has ended has thrown after all.
+  void take_back_run() noexcept {
+    ended_ = before_;
+    lose();
   }
   void begin_round(std::uint64_t iterations) noexcept {
     round_ = iterations;
@@ -105,7 +110,8 @@ class checkpoint_schedule {
   std::optional<step_checkpoints>& files_;
   const double seconds_;
   const unsigned processes_;
-  std::uint64_t done_ = 0, ended_ = 0;  // now, and when the last run ended that did not throw
+  std::uint64_t done_ = 0, ended_ = 0;  // now, and when the last run ended that did not throw,
+  std::uint64_t before_ = 0;            // and the one before
   std::uint64_t saved_ = 0;             // in the last checkpoint
   bool runs_ = false;                   // or has thrown
   std::uint64_t round_ = 0;

@@ -104,7 +104,7 @@ class step_exchange {
         all_valid_ = true;
         const std::exception_ptr lost = talk_.settle();
         if (lost != nullptr && thrown == nullptr) {
-          leader_.lose();
+          leader_.take_back_run();
           thrown = lost;
         }
         return;

@@ -100,8 +100,8 @@ class step_leader {
     w(true);
     checkpoints_.resume(c);
   }
-  /// A run that had ended has thrown.
-  void lose() noexcept { checkpoints_.lose(); }
+  /// The run that has ended has thrown after all.
+  void take_back_run() noexcept { checkpoints_.take_back_run(); }
   /// Writes the number of the checkpoint that all are to write now, 0 for none; or why there can be none.
   void begin_saving(writer& w) {
     std::uint64_t number = 0;
