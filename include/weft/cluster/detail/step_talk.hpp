@@ -5,9 +5,11 @@
 
 #include <weft/cluster/detail/step_mail.hpp>
 #include <weft/cluster/detail/step_record.hpp>
+#include <weft/cluster/exceptions.hpp>
 #include <weft/cluster/partition_options.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <utility>
