@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string>
 
 using simulation::dawdle;
@@ -122,6 +124,32 @@ TEST_CASE("scene: calls that block do so at the same time, and their bodies go o
             });
         });
         return differs("the sum", sum, calls * (calls - 1) / 2);
+      },
+      usual_cap, soon);
+  CHECK(seen.suspensions > 0);
+}
+
+TEST_CASE("scene: who has a mutex last destroys it, and nobody touches it any more") {
+  const auto seen = play(
+      [](weft::runtime& rt) {
+        constexpr auto used = std::byte{0x5a};
+        alignas(weft::mutex) std::array<std::byte, sizeof(weft::mutex)> place;
+        auto* const door = new (place.data()) weft::mutex;
+        int left = 3;
+        rt.run([&] {
+          for (int i = left; i > 0; --i)
+            weft::spawn([&] {
+              door->lock();
+              dawdle(2);
+              const bool last = --left == 0;
+              door->unlock();
+              if (!last) return;
+              door->~mutex();
+              place.fill(used);
+            });
+        });
+        const auto touched = std::count_if(place.begin(), place.end(), [](std::byte b) { return b != used; });
+        return differs("the number of bytes touched", touched, 0);
       },
       usual_cap, soon);
   CHECK(seen.suspensions > 0);

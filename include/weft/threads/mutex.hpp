@@ -9,11 +9,11 @@ namespace weft::inline WEFT_ABI {
 /// A mutex for tasks, spawned threads and kernel threads outside tasks. A body that waits is suspended, and
 /// its worker does other things; it may go on with another worker, as the lock belongs to the body, not to
 /// the worker. Who unlocks hands the lock to who has waited longest. For std::lock_guard, std::unique_lock,
-/// std::scoped_lock. *Requires*: not locked by the body that locks it; not locked when it is destroyed.
-/// *Throws*: weft::cancelled from the functions that wait, if the run is stopped meanwhile; std::bad_alloc,
-/// std::system_error if there is no stack for the worker. *Suspends*: yes. *Cost*: two atomic instructions
-/// when nobody waits. *Thread safety*: any.
-/// *Source*: KAAPI's mutex for threads (PASCO'07, section 3).
+/// std::scoped_lock. *Requires*: not locked by the body that locks it; when it is destroyed nobody has the
+/// lock or waits for it, but who has unlocked may still be inside unlock(). *Throws*: weft::cancelled from
+/// the functions that wait, if the run is stopped meanwhile; std::bad_alloc, std::system_error if there is no
+/// stack for the worker. *Suspends*: yes. *Cost*: two atomic instructions when nobody waits. *Thread safety*:
+/// any. *Source*: KAAPI's mutex for threads (PASCO'07, section 3).
 class mutex {
  public:
   constexpr mutex() noexcept = default;
@@ -95,18 +95,25 @@ class mutex {
   }
   WEFT_COLD void hand_over_() noexcept {
     [[maybe_unused]] const sched::races::unseen library;
-    threads::wait_entry* next = nullptr;
-    {
-      const std::lock_guard hold(waiters_.mutex);
-      if (word_.load(base::memory_order_relaxed) == free)  // its own, if the caller has locked it
-        base::fail("a weft::mutex is unlocked that nobody has locked");
-      if (waiters_.empty())
-        word_.store(free, base::memory_order_release);  // as in unlock
-      else
-        next = waiters_.grant(*waiters_.first());
-      if (next != nullptr) holder_.store(next->wakes->waiter, base::memory_order_relaxed);  // see held_by_
-    }
-    threads::waiter_list::tell(next);
+    std::uint32_t expected = 0;
+    do {
+      threads::wait_entry* next = nullptr;
+      {
+        const std::lock_guard hold(waiters_.mutex);
+        if (word_.load(base::memory_order_relaxed) == free)  // its own, if the caller has locked it
+          base::fail("a weft::mutex is unlocked that nobody has locked");
+        if (waiters_.empty()) {
+          word_.store(taken, base::memory_order_relaxed);
+        } else {
+          next = waiters_.grant(*waiters_.first());
+          holder_.store(next->wakes->waiter, base::memory_order_relaxed);  // see held_by_
+        }
+      }
+      if (next != nullptr) return threads::waiter_list::tell(next);
+      expected = taken;
+      // Without the lock of the list: who finds the mutex free may destroy it. Release as in unlock.
+    } while (!word_.compare_exchange_strong(expected, free, base::memory_order_release,
+                                            base::memory_order_relaxed));
   }
   /// For those who must have it whatever happens.
   void lock_anyway_() noexcept {
