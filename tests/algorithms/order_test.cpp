@@ -364,3 +364,113 @@ TEST_CASE("an item waits before a serial stage for those that are still behind i
   CHECK(first_waited);
   CHECK(order == "012");
 }
+
+TEST_CASE("a stage waits for what it forks, and for nobody who carries items") {
+  for (const bool algorithm : {true, false}) {
+    weft::runtime rt({.workers = 2});
+    std::atomic<bool> second_begun{false}, first_done{false};
+    bool in_time = false;
+    int next = 0, seen = 0;
+    weft::pipeline(
+        rt, 2, [&] { return next == 2 ? std::nullopt : std::optional(next++); },
+        weft::parallel_stage([&](int i) {
+          if (i == 0) {
+            CHECK(wait_until([&] { return second_begun.load(); }));
+            std::vector<int> v(10);
+            if (algorithm) {
+              weft::for_each(v, [](int& e) { e = 1; });
+            } else {
+              for (int& e : v) weft::fork([&e] { e = 1; });
+              weft::sync();
+            }
+            seen = std::accumulate(v.begin(), v.end(), 0);
+            first_done = true;
+          } else {
+            second_begun = true;
+            in_time = wait_until([&] { return first_done.load(); });
+          }
+        }));
+    CHECK(in_time);
+    CHECK(seen == 10);
+  }
+}
+
+TEST_CASE("what a stage has forked fails as the stage does") {
+  for (const unsigned workers : {1u, 3u}) {
+    weft::runtime rt({.workers = workers});
+    int next = 0, done = 0;
+    CHECK(thrown_by([&] {
+            weft::pipeline(
+                rt, 4, [&] { return next == 100 ? std::nullopt : std::optional(next++); },
+                weft::parallel_stage([](int i) {
+                  weft::fork([i] {
+                    if (i >= 41) throw long(i);
+                  });
+                  weft::sync();
+                  return i;
+                }),
+                weft::serial_stage([&](int) { ++done; }));
+          }) == 41);
+    CHECK(done == 41);
+  }
+}
+
+TEST_CASE("a stage gets an rvalue, also of what the one before has returned by reference") {
+  for (const unsigned workers : {1u, 2u}) {
+    weft::runtime rt({.workers = workers});
+    const std::string text = "a text that is longer than any short one";
+    int next = 0;
+    std::vector<std::string> seen;
+    weft::pipeline(
+        rt, 4, [&] { return next == 20 ? std::nullopt : std::optional(next++); },
+        weft::parallel_stage([&](int) -> const std::string& { return text; }),
+        weft::serial_stage([&](std::string&& s) { seen.push_back(std::move(s)); }));
+    CHECK(seen == std::vector<std::string>(20, text));
+  }
+}
+
+TEST_CASE("algorithms wait for the children of their caller, whatever the number of workers") {
+  for (const unsigned workers : {1u, 2u, 4u})
+    for (const bool inlining : {true, false})
+      for (const std::size_t n : {0u, 3u, 100'000u}) {
+        weft::runtime rt({.workers = workers, .inlining = inlining});
+        std::vector<int> v(n, 1), w(n);
+        const auto fails = [&](auto algorithm) {
+          bool thrown_here = false;
+          rt.run([&] {
+            weft::fork([] { throw 7; });
+            try {
+              algorithm();
+            } catch (int e) {
+              thrown_here = e == 7;
+            }
+          });
+          CHECK(thrown_here);
+        };
+        fails([&] { weft::for_each(v, [](int& e) { e = 2; }); });
+        fails([&] { weft::sort(v); });
+        fails([&] { weft::partition(v, [](int e) { return e > 1; }); });
+        fails([&] { weft::inclusive_scan(v, w.begin()); });
+        fails([&] { weft::reduce(v, 0); });
+        fails([&] { weft::find(v, 5); });
+        fails(
+            [&] { weft::pipeline(2, [] { return std::optional<int>(); }, weft::serial_stage([](int) {})); });
+        fails([&] {
+          weft::divide_and_conquer(
+              1, [](int) { return true; }, [](int i) { return i; }, [](int i) { return std::array{i, i}; },
+              std::plus<>());
+        });
+      }
+}
+
+TEST_CASE("a problem that is divided into no parts is named") {
+  weft::runtime rt({.workers = 2});
+  CHECK_THROWS_AS(weft::divide_and_conquer(
+                      rt, 3, [](int i) { return i == 0; }, [](int i) { return i; },
+                      [](int) { return std::vector<int>(); }, std::plus<>()),
+                  weft::error);
+  CHECK_THROWS_AS(
+      weft::divide_and_conquer(
+          rt, 3, [](int i) { return i == 0; }, [](int) {}, [](int) { return std::vector<int>(); }),
+      weft::error);
+}

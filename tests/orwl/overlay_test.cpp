@@ -616,6 +616,28 @@ TEST_CASE("the times of all turns are taken down") {
   CHECK_FALSE(std::getline(lines, line));
 }
 
+TEST_CASE("values that cannot be assigned have no canonical form") {
+  struct measured {
+    const int id = 1;
+    double value = 0;
+  };
+  for (const bool canonical : {false, true}) {
+    weft::runtime rt({.workers = 2});
+    location<measured> place;
+    overlay o;
+    o.task([](measured& m) { m.value += 1; }, write(place));
+    o.task([](measured& m) { m.value *= 2; }, write(place));
+    if (canonical) {
+      CHECK_THAT(refusal<weft::orwl::usage_error>([&] { o.make_canonical(); }),
+                 contains("the value of the ORWL location 'location' cannot be copied"));
+      continue;
+    }
+    o.schedule();
+    o.run(rt, 5);
+    CHECK(place.get().value == 62);
+  }
+}
+
 TEST_CASE("the canonical form: one location per task, one writer per location, the same values") {
   for (const unsigned workers : {1u, 3u}) {
     weft::runtime rt({.workers = workers});

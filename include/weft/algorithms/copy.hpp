@@ -62,7 +62,7 @@ template <class I, class Out, class Wanted>
 Out copy_wanted(const char* name, I begin, std::size_t n, Out out, const Wanted& wanted) {
   refuse_bits<Out>();
   const copy_step<I, Out, Wanted> step{begin, out, wanted};
-  if (alone() || WEFT_RACES)  // parts pass their places on by a lock, which races cannot know
+  if (runs_serially(WEFT_RACES))  // parts pass their places on by a lock, which races cannot know
     return at(out, step.process(0, n, 0));
   return at(out, chain(n, std::size_t{0}, step).run(name));
 }

@@ -27,6 +27,8 @@ struct conquest {
   result_of<P> operator()(P& problem) const {
     if (std::invoke(small, std::as_const(problem))) return std::invoke(solve, problem);
     auto parts = std::invoke(divide, problem);
+    if (std::ranges::begin(parts) == std::ranges::end(parts))
+      throw error("weft: divide_and_conquer: a problem was divided into no parts");
     if constexpr (std::is_void_v<result_of<P>>) {
       run_each(parts, [this](auto& part) { (*this)(part); });
       if constexpr (!std::is_null_pointer_v<Combine>) std::invoke(combine, problem);
@@ -39,7 +41,7 @@ struct conquest {
       std::vector<job> jobs;
       for (auto& part : parts) jobs.push_back(job{&part});
       run_each(jobs, [this](job& j) { j.result.emplace((*this)(*j.part)); });
-      result_of<P> all = std::move(*jobs.at(0).result);
+      result_of<P> all = std::move(*jobs.front().result);
       for (std::size_t i = 1; i != jobs.size(); ++i)
         all = std::invoke(combine, std::move(all), std::move(*jobs[i].result));
       return all;
@@ -52,7 +54,7 @@ struct divide_and_conquer_function {
   std::remove_cvref_t<std::invoke_result_t<Solve&, P&>> operator()(P problem, Small small, Solve solve,
                                                                    Divide divide,
                                                                    Combine combine = {}) const {
-    caller();
+    runs_serially(true);  // waits for what the caller has forked, as where parts are tasks
     const conquest<Small, Solve, Divide, Combine> conquer{small, solve, divide, combine};
     return conquer(problem);
   }

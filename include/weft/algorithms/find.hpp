@@ -20,7 +20,7 @@ std::size_t find_first(const char* name, I begin, std::size_t n, const Is& is) {
     for (auto e = at(begin, i); i != last && !is(*e);) ++i, ++e;
     return i;
   };
-  if (alone()) return search(0, n);
+  if (runs_serially()) return search(0, n);
 
   struct end_of_search {
     std::optional<std::size_t> found;

@@ -19,7 +19,7 @@ struct for_each_function {
       for (auto e = at(first, i); i != last; ++i, ++e) std::invoke(f, std::invoke(projection, *e));
     };
     const auto n = static_cast<std::size_t>(std::ranges::size(r));
-    if (alone()) return each(0, n);
+    if (runs_serially()) return each(0, n);
     for_pieces("weft::for_each", n, each);
   }
 };
@@ -58,7 +58,7 @@ struct transform_function {
   template <class Each, class Out>
   static Out all_(const Each& each, std::size_t n, Out out) {
     refuse_bits<Out>();
-    if (alone())
+    if (runs_serially())
       each(0, n);
     else
       for_pieces("weft::transform", n, each);
@@ -75,7 +75,7 @@ struct fill_function {
     const auto each = [&](std::size_t i, std::size_t last) {
       std::ranges::fill(at(first, i), at(first, last), value);
     };
-    if (alone()) return each(0, n);
+    if (runs_serially()) return each(0, n);
     for_pieces("weft::fill", n, each);
   }
 };

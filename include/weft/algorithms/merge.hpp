@@ -22,7 +22,8 @@ struct merge_function {
       return static_cast<bool>(
           std::invoke(compare, std::invoke(projection2, of_b), std::invoke(projection1, of_a)));
     };
-    if (alone()) return merge_serially<false>(a, a + na, b, b + nb, out, before);
+    refuse_bits<Out>();
+    if (runs_serially()) return merge_serially<false>(a, a + na, b, b + nb, out, before);
     const std::ptrdiff_t longest = std::max<std::ptrdiff_t>(2048, (na + nb) / (8 * workers()));
     run_and_wait("weft::merge", [&] { merge_in_parts<false>(a, a + na, b, b + nb, out, before, longest); });
     return at(out, static_cast<std::size_t>(na + nb));

@@ -16,17 +16,15 @@ struct partition_function {
   std::ranges::borrowed_iterator_t<R> operator()(R&& r, Predicate predicate,
                                                  Projection projection = {}) const {
     using iterator = std::ranges::iterator_t<R>;
+    refuse_bits<iterator>();
     const iterator first = std::ranges::begin(r), last = first + std::ranges::distance(r);
     const auto is = [&](auto&& e) {
       return static_cast<bool>(std::invoke(predicate, std::invoke(projection, std::forward<decltype(e)>(e))));
     };
-    const unsigned parts = alone() ? 0 : halvings(4);
+    if (runs_serially()) return in_parts_(first, last, is, 0);
     iterator middle = last;
-    if (alone())
-      middle = in_parts_(first, last, is, 0);
-    else
-      run_and_wait(Stable ? "weft::stable_partition" : "weft::partition",
-                   [&] { middle = in_parts_(first, last, is, parts); });
+    run_and_wait(Stable ? "weft::stable_partition" : "weft::partition",
+                 [&] { middle = in_parts_(first, last, is, halvings(4)); });
     return middle;
   }
 
@@ -45,11 +43,12 @@ struct nth_element_function {
   void operator()(R&& r, std::ranges::iterator_t<R> nth, Compare compare = {},
                   Projection projection = {}) const {
     using iterator = std::ranges::iterator_t<R>;
+    refuse_bits<iterator>();
     iterator first = std::ranges::begin(r), last = first + std::ranges::distance(r);
     const ordering<std::reference_wrapper<Compare>, std::reference_wrapper<Projection>> less{compare,
                                                                                              projection};
     if (nth == last) return;
-    if (!alone())
+    if (!runs_serially())
       run_and_wait("weft::nth_element", [&] {
         unsigned rounds = 2 * static_cast<unsigned>(std::bit_width(static_cast<std::size_t>(last - first)));
         for (; last - first > 8 * least_part && rounds != 0; --rounds) {

@@ -24,7 +24,7 @@ struct pipeline_function {
     requires(sizeof...(F) != 0)
   void operator()(std::size_t tokens, Source source, stage<F, Serial>... stages) const {
     if (tokens == 0) throw error("weft: a pipeline without tokens cannot take any item");
-    if (alone() || WEFT_RACES) {  // items pass from task to task by a lock, which races cannot know
+    if (runs_serially(WEFT_RACES)) {  // items pass from task to task by a lock, which races cannot know
       for (sched::strand& s = caller();;) {
         if (sched::look(s)) throw cancelled();
         auto item = std::invoke(source);
@@ -40,8 +40,11 @@ struct pipeline_function {
   static void pass_through(Item&& item, First& first, Rest&... rest) {
     if constexpr (sizeof...(Rest) == 0)
       std::invoke(first.f, std::forward<Item>(item));
-    else
-      pass_through(std::invoke(first.f, std::forward<Item>(item)), rest...);
+    else {
+      std::remove_cvref_t<std::invoke_result_t<decltype(first.f)&, Item>> next =
+          std::invoke(first.f, std::forward<Item>(item));
+      pass_through(std::move(next), rest...);
+    }
   }
 };
 

@@ -41,7 +41,7 @@ struct transform_reduce_function {
   T operator()(R&& r, T init, Operation op, F f) const {
     const auto begin = std::ranges::begin(r);
     const auto n = static_cast<std::size_t>(std::ranges::size(r));
-    if (alone()) return fold(std::move(init), begin, at(begin, n), op, f);
+    if (runs_serially()) return fold(std::move(init), begin, at(begin, n), op, f);
 
     auto part = [&](std::optional<T>& sum, std::size_t first, std::size_t last) {
       if (!sum) {
@@ -83,7 +83,7 @@ struct count_if_function {
                                    std::ref(projection));
     };
     const auto n = static_cast<std::size_t>(std::ranges::size(r));
-    if (alone()) return count(0, n);
+    if (runs_serially()) return count(0, n);
     using number = std::ranges::range_difference_t<R>;
     auto part = [&](number& sum, std::size_t first, std::size_t last) {
       sum += count(first, last);
@@ -113,7 +113,7 @@ struct extreme_function {
                                         std::ref(projection));
     };
     const auto n = static_cast<std::size_t>(std::ranges::size(r));
-    if (alone()) return extreme(0, n);
+    if (runs_serially()) return extreme(0, n);
 
     using best = std::optional<std::remove_cvref_t<decltype(begin)>>;
     const ordering<std::reference_wrapper<Compare>, std::reference_wrapper<Projection>> before{compare,

@@ -85,7 +85,7 @@ struct scan_function {
     const auto begin = std::ranges::begin(r);
     const auto n = static_cast<std::size_t>(std::ranges::size(r));
     const scan_step<T, Inclusive, std::remove_cvref_t<decltype(begin)>, Out, Operation> step{begin, out, op};
-    if (alone() || WEFT_RACES)  // parts pass their sums on by a lock, which races cannot know
+    if (runs_serially(WEFT_RACES))  // parts pass their sums on by a lock, which races cannot know
       step.process(0, n, init);
     else
       chain(n, std::move(init), step).run(Inclusive ? "weft::inclusive_scan" : "weft::exclusive_scan");

@@ -14,10 +14,11 @@ struct sort_function {
   template <range R, class Compare = std::ranges::less, class Projection = std::identity>
   void operator()(R&& r, Compare compare = {}, Projection projection = {}) const {
     using iterator = std::ranges::iterator_t<R>;
+    refuse_bits<iterator>();
     const iterator first = std::ranges::begin(r), last = first + std::ranges::distance(r);
     const ordering<std::reference_wrapper<Compare>, std::reference_wrapper<Projection>> less{compare,
                                                                                              projection};
-    const bool serial = alone() || last - first < 4 * least_part;
+    const bool serial = runs_serially(last - first < 4 * least_part);
     if constexpr (!Stable || equal_is_same<iterator, Compare, Projection>) {
       if (serial) return sort_serially(first, last, less);
       sort_in_tasks(Stable ? "weft::stable_sort" : "weft::sort", first, last, less);

@@ -65,9 +65,9 @@ class location final : public detail::any_location {
     return *this;
   }
 
-  /// A copy of the location with its value; null if the type cannot be copied.
+  /// A copy of the location with its value; null if the type cannot be copied and assigned.
   std::unique_ptr<any_location> copy() const override {
-    if constexpr (std::copy_constructible<T>)
+    if constexpr (std::copy_constructible<T> && std::assignable_from<T&, const T&>)
       return std::make_unique<location>(value_);
     else
       return nullptr;

@@ -32,7 +32,10 @@ class pieces {
 
   /// Processes all. *Throws*: as sync; then no piece is of use.
   void run(const char* name) {
-    if (n_ != 0) run_and_wait(name, [this] { work_(first_, 0, n_); });
+    if (n_ != 0)
+      run_and_wait(name, [this] { work_(first_, 0, n_); });
+    else
+      weft::sync();
   }
   /// Calls f for what each piece has found, in order. *Requires*: run() has returned.
   template <class F>

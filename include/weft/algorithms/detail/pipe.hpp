@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-// The items of a pipeline on their way, and the tasks that carry them.
+// The items of a pipeline on their way, and who carries them.
 #pragma once
 
 #include <weft/algorithms/detail/team.hpp>
 #include <weft/base/lock.hpp>
+#include <weft/blocking/definitions.hpp>
+#include <weft/blocking/ready_queue.hpp>
 
 #include <algorithm>
 #include <array>
@@ -37,11 +39,12 @@ struct passed_types<Item, stage<F, Serial>, Rest...> {
       typename passed_types<std::remove_cvref_t<std::invoke_result_t<F&, Item>>, Rest...>::type()));
 };
 
-/// A pipeline that runs. Its tasks carry an item from stage to stage until it must wait for its turn; then
-/// they take another one.
+/// A pipeline that runs. Its carriers, a task and the helpers of its team, carry an item from stage to stage
+/// until it must wait for its turn; then they take another one. The source and the stages are called as tasks
+/// of their own: what they fork, and wait for, is never a carrier.
 ///
 /// Who may touch it when: an item that is carried, the source while reading_, and a serial stage while it is
-/// `busy` belong to one task. All else belongs to mutex_.
+/// `busy` belong to one carrier. All else belongs to mutex_; team_ is constant while there are helpers.
 template <class Source, class... Stages>
 class pipe {
  public:
@@ -55,12 +58,21 @@ class pipe {
   /// Until the source is empty and all items have passed. *Throws*: what the first item has thrown;
   /// cancelled.
   void run() {
-    run_and_wait("weft::pipeline", [this] { carry_(); });
+    run_and_wait(name_, [this] {
+      static constexpr task_options helpers{.name = name_};
+      sched::strand& s = sched::current();
+      sched::helper_team team(s, &help_, this, helpers, "the items of a pipeline");
+      if (s.recorder == nullptr) team_ = &team;  // a record is that of one worker
+      carry_();
+      team.wait();
+    });
     if (thrown_) std::rethrow_exception(thrown_);
+    if (stopped_) throw cancelled();
   }
 
  private:
   static constexpr std::size_t count = sizeof...(Stages);
+  static constexpr const char* name_ = "weft::pipeline";
   using source_item = std::remove_cvref_t<decltype(*std::declval<std::invoke_result_t<Source&>&>())>;
 
   struct item {
@@ -77,7 +89,8 @@ class pipe {
   };
   using lock = std::unique_lock<base::spin_lock>;
 
-  void carry_() {
+  static void help_(void* self) noexcept { static_cast<pipe*>(self)->carry_(); }
+  void carry_() noexcept {
     sched::strand& s = sched::current();
     lock hold(mutex_);
     item* carried = nullptr;
@@ -92,18 +105,22 @@ class pipe {
       }
       call_help_(hold);
       hold.unlock();
-      if (sched::look(s)) throw cancelled();
+      const bool stop = sched::look(s);
       std::exception_ptr thrown;
       bool there = true;
-      try {
-        if (reads)
-          there = read_(*carried);
-        else
-          call_stage_(*carried);
-      } catch (...) {
-        thrown = std::current_exception();
-      }
+      if (!stop)
+        thrown = sched::call_as_task(s, name_, [&] {
+          if (reads)
+            there = read_(*carried);
+          else
+            call_stage_(*carried);
+        });
       hold.lock();
+      if (stop) {  // nobody begins anything any more
+        stopped_ = at_end_ = true;
+        ready_.clear();
+        break;
+      }
       if (reads) {
         reading_ = false;
         carried->number = read_count_;
@@ -138,13 +155,14 @@ class pipe {
     ready_.erase(first);
     return i;
   }
-  /// Another task, if it would find something to do.
-  void call_help_(lock& hold) {
-    if ((ready_.empty() && !can_read_()) || carriers_ == most_carriers_) return;
+  /// Another carrier, if it would find something to do.
+  void call_help_(lock& hold) noexcept {
+    if ((ready_.empty() && !can_read_()) || carriers_ == most_carriers_ || team_ == nullptr) return;
     ++carriers_;
     hold.unlock();
-    fork({.name = "weft::pipeline"}, [this] { carry_(); });
+    const bool comes = team_->add_helper();
     hold.lock();
+    if (!comes) --carriers_;
   }
 
   bool read_(item& to) {
@@ -208,8 +226,9 @@ class pipe {
   std::vector<item*> free_, ready_;
   std::array<gate, count> gates_;
   std::size_t read_count_ = 0;
-  bool reading_ = false, at_end_ = false;
-  unsigned carriers_ = 1;  ///< tasks that carry, or will
+  bool reading_ = false, at_end_ = false, stopped_ = false;
+  sched::helper_team* team_ = nullptr;
+  unsigned carriers_ = 1;  ///< those who carry, or will
   const unsigned most_carriers_ = workers();
   std::size_t failed_ = static_cast<std::size_t>(-1);  ///< number of the first item that has failed
   std::exception_ptr thrown_;                          ///< what it has thrown

@@ -24,11 +24,12 @@ constexpr I at(I first, std::size_t i) {
   return first + static_cast<std::iter_difference_t<I>>(i);
 }
 
-/// Refuses iterators to bits of a std::vector<bool> where elements are written: neighbours share a word.
+/// Refuses iterators to bits of a std::vector<bool>, also reversed ones, where elements are written:
+/// neighbours share a word.
 template <class I>
 constexpr void refuse_bits() {
   static_assert(
-      !std::is_same_v<I, std::vector<bool>::iterator>,
+      !std::is_same_v<decltype(*std::declval<I&>()), std::vector<bool>::reference>,
       "weft: elements of a std::vector<bool> share words and cannot be written in parallel; take bytes");
 }
 

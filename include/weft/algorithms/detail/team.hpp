@@ -31,8 +31,13 @@ inline sched::strand& caller() noexcept {
   return s;
 }
 
-/// Whether nobody can help: the serial algorithm is best then.
-inline bool alone() noexcept { return caller().wanted_surplus == 0 && !WEFT_RACES; }
+/// Whether the serial form of an algorithm is to be used: where it is `better` anyway, or nobody can help.
+/// Then waits, as the parallel form does, for what the caller has forked. *Throws*: as sync.
+inline bool runs_serially(bool better = false) {
+  if ((caller().wanted_surplus != 0 || WEFT_RACES) && !better) return false;
+  weft::sync();
+  return true;
+}
 
 /// How many workers there are.
 inline unsigned workers() noexcept { return sched::count_workers(caller()); }
