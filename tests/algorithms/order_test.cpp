@@ -451,7 +451,7 @@ TEST_CASE("algorithms wait for the children of their caller, whatever the number
         fails([&] { weft::sort(v); });
         fails([&] { weft::partition(v, [](int e) { return e > 1; }); });
         fails([&] { weft::inclusive_scan(v, w.begin()); });
-        fails([&] { weft::reduce(v, 0); });
+        fails([&] { weft::transform_reduce(v, 0, std::plus<>(), std::identity()); });
         fails([&] { weft::find(v, 5); });
         fails(
             [&] { weft::pipeline(2, [] { return std::optional<int>(); }, weft::serial_stage([](int) {})); });

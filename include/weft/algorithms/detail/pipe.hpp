@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -73,6 +74,8 @@ class pipe {
  private:
   static constexpr std::size_t count = sizeof...(Stages);
   static constexpr const char* name_ = "weft::pipeline";
+  static constexpr std::chrono::microseconds worthwhile{10};  ///< as long as a helper must stay
+  static constexpr unsigned few_in_vain = 8, most_in_vain = 16;
   using source_item = std::remove_cvref_t<decltype(*std::declval<std::invoke_result_t<Source&>&>())>;
 
   struct item {
@@ -89,7 +92,15 @@ class pipe {
   };
   using lock = std::unique_lock<base::spin_lock>;
 
-  static void help_(void* self) noexcept { static_cast<pipe*>(self)->carry_(); }
+  static void help_(void* of) noexcept {
+    pipe& self = *static_cast<pipe*>(of);
+    const auto began = base::clock::now();
+    self.carry_();
+    const bool pays = base::clock::now() - began >= worthwhile;
+    const lock hold(self.mutex_);
+    self.in_vain_ = pays ? 0 : std::min(self.in_vain_ + 1, most_in_vain);
+    --self.carriers_;
+  }
   void carry_() noexcept {
     sched::strand& s = sched::current();
     lock hold(mutex_);
@@ -143,7 +154,6 @@ class pipe {
         carried = nullptr;
       }
     }
-    --carriers_;
   }
 
   bool can_read_() const noexcept { return !reading_ && !at_end_ && !thrown_ && !free_.empty(); }
@@ -155,9 +165,12 @@ class pipe {
     ready_.erase(first);
     return i;
   }
-  /// Another carrier, if it would find something to do.
+  /// Another carrier, if it would find something to do; more and more rarely where the last ones soon found
+  /// nothing.
   void call_help_(lock& hold) noexcept {
     if ((ready_.empty() && !can_read_()) || carriers_ == most_carriers_ || team_ == nullptr) return;
+    if (in_vain_ > few_in_vain && ++pauses_ < 1u << (in_vain_ - few_in_vain)) return;
+    pauses_ = 0;
     ++carriers_;
     hold.unlock();
     const bool comes = team_->add_helper();
@@ -229,6 +242,8 @@ class pipe {
   bool reading_ = false, at_end_ = false, stopped_ = false;
   sched::helper_team* team_ = nullptr;
   unsigned carriers_ = 1;  ///< those who carry, or will
+  unsigned in_vain_ = 0;   ///< so many helpers, one after the other, did not stay worthwhile
+  unsigned pauses_ = 0;    ///< so often nobody was called since
   const unsigned most_carriers_ = workers();
   std::size_t failed_ = static_cast<std::size_t>(-1);  ///< number of the first item that has failed
   std::exception_ptr thrown_;                          ///< what it has thrown
