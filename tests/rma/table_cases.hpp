@@ -315,6 +315,14 @@ void nested_updates(const Group& world, rma::table_options options) {
   RIGHT(uses([&] { table.flush(); }));
   table.flush();
   RIGHT(table.find(me + 100) == 0);
+  if (me == 0) {  // alone: what is collective refuses that before it waits for others
+    const std::string path = "/tmp/weft-no-such-table";
+    RIGHT(uses([&] { static_cast<void>(table.size()); }));
+    RIGHT(uses([&] { table.rehash(2000); }));
+    RIGHT(uses([&] { table.save(path); }));
+    RIGHT(uses([&] { table.load(path); }));
+  }
+  world.barrier();
   RIGHT(uses([&] { table.for_each_local([](std::uint64_t, std::uint64_t) {}); }));
   RIGHT(table.find(me) == 1);
   RIGHT(table.update(me, [](std::uint64_t& v) { ++v; }) && table.find(me) == 2);
