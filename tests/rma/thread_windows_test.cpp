@@ -63,6 +63,7 @@ TEST_CASE("windows of threads are as those of processes") {
     elements<double>(g, backend);
     elements<char>(g, backend);
     elements<wide>(g, backend);
+    elements<aligned>(g, backend);
     atomics<std::uint64_t>(g, backend);
     atomics<std::int32_t>(g, backend);
     together<std::int32_t>(g, backend);
