@@ -22,9 +22,11 @@ using rma::thread_group;
 
 template <class F>
 void in_groups(std::initializer_list<int> sizes, F f) {
-  failures = 0;
-  for (const int n : sizes) rma::run_threads(n, f);
-  CHECK(failures == 0);
+  for (const int n : sizes) {
+    failures = 0;
+    rma::run_threads(n, f);
+    CHECK(failures == 0);
+  }
 }
 
 /// A key one of whose comparisons lets something happen meanwhile: in the middle of an operation of the
@@ -61,6 +63,7 @@ TEST_CASE("windows of threads are as those of processes") {
     elements<double>(g, backend);
     elements<char>(g, backend);
     elements<wide>(g, backend);
+    elements<aligned>(g, backend);
     atomics<std::uint64_t>(g, backend);
     atomics<std::int32_t>(g, backend);
     together<std::int32_t>(g, backend);

@@ -24,11 +24,19 @@ struct wide {
   bool operator==(const wide&) const = default;
 };
 
+/// Its place in memory has to begin a cache line.
+struct alignas(64) aligned {
+  std::array<double, 8> of;
+  bool operator==(const aligned&) const = default;
+};
+
 /// What process p puts at place i.
 template <class T>
 T value(int p, std::size_t i) {
   if constexpr (std::is_same_v<T, wide>)
     return {{p + 1.0, static_cast<double>(i), 0.5}};
+  else if constexpr (std::is_same_v<T, aligned>)
+    return {{p + 1.0, static_cast<double>(i), 0, 0, 0, 0, 0, 0.5}};
   else
     return static_cast<T>(static_cast<T>(p + 1) * static_cast<T>(7) + static_cast<T>(i));
 }
@@ -39,6 +47,7 @@ void elements(const Group& world, rma::backend backend) {
   rma::window<T, Group> w(world, size, {.lock = rma::lock_kind::d_mcs, .backend = backend});
   RIGHT(w.backend() == backend);
   RIGHT(w.size() == size);
+  RIGHT(reinterpret_cast<std::uintptr_t>(w.local().data()) % alignof(T) == 0);
   for (const T& t : w.local()) RIGHT(t == T{});
   world.barrier();
   const int me = world.rank(), n = world.size(), next = (me + 1) % n;

@@ -5,6 +5,7 @@
 // on, or leaves the job so; ends by one that nobody catches, or by a window that it destroys with a lock; or
 // is killed while it has a lock that another one waits for; or window_program [faulty | none | foreign]: the
 // MPI has operations that crash, or none, or was started by the program itself.
+#include "fault/waiting.hpp"
 #include "window_cases.hpp"
 
 #include <weft/rma.hpp>
@@ -15,12 +16,14 @@
 #include <sched.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <future>
+#include <new>
 #include <random>
 #include <set>
 #include <string>
@@ -33,6 +36,28 @@ extern "C" int MPI_T_init_thread(int required, int* provided) {
   ++asked;
   return PMPI_T_init_thread(required, provided);
 }
+
+/// Whether this process has operations that fail.
+static std::atomic<bool> fetches_fail{false};
+extern "C" int MPI_Fetch_and_op(const void* with, void* was, MPI_Datatype type, int target, MPI_Aint at,
+                                MPI_Op how, MPI_Win window) {
+  if (fetches_fail) return MPI_ERR_OTHER;
+  return PMPI_Fetch_and_op(with, was, type, target, at, how, window);
+}
+
+/// How many allocations of this thread succeed before one is refused; below 0: all.
+static thread_local int until_refused = -1;
+#ifndef WEFT_TEST_SANITIZED  // sanitizers have replacements of their own
+// Not inlined, as GCC would warn of each free() of what is new.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  if (until_refused >= 0 && until_refused-- == 0) throw std::bad_alloc();
+  void* const at = std::malloc(bytes != 0 ? bytes : 1);
+  if (at == nullptr) throw std::bad_alloc();
+  return at;
+}
+[[gnu::noinline]] void operator delete(void* at) noexcept { std::free(at); }
+[[gnu::noinline]] void operator delete(void* at, std::size_t) noexcept { std::free(at); }
+#endif
 
 namespace {
 
@@ -245,9 +270,9 @@ concept can_be_summed = requires(const weft::mpi::communicator& c, T t) { c.sum(
 static_assert(can_be_summed<double> && can_be_summed<char> && !can_be_summed<long double> &&
               !can_be_summed<bool>);
 
-/// Two words of this process, whose operations lose something.
+/// Two words of this process, whose operations lose something, or fail.
 struct lossy final : rma::detail::remote_memory {
-  enum kind { nothing, additions, replacements, bits } loses = nothing;
+  enum kind { nothing, additions, replacements, bits, all } loses = nothing;
   int calls = 0;
   std::array<std::uint64_t, 2> of{};
   std::uint64_t& at(std::size_t offset) { return of[offset / sizeof(std::uint64_t)]; }
@@ -260,6 +285,7 @@ struct lossy final : rma::detail::remote_memory {
   std::uint64_t load(int, std::size_t offset, rma::detail::number_type) override { return at(offset); }
   std::uint64_t fetch(int, std::size_t offset, rma::detail::number_type, rma::combine how,
                       std::uint64_t v) override {
+    if (loses == all) throw weft::mpi::error("MPI_Fetch_and_op", MPI_ERR_OTHER);
     const std::uint64_t was = at(offset);
     const bool is_lost =
         (how == rma::combine::sum && lost(additions)) || (how == rma::combine::bit_or && loses == bits);
@@ -287,9 +313,10 @@ void probes(const weft::mpi::communicator& world) {
   RIGHT(found(lossy::additions).wrong == "MPI loses additions");
   RIGHT(found(lossy::replacements).wrong == "MPI loses replacements by comparison");
   RIGHT(found(lossy::bits).wrong == "MPI loses additions, replacements and bits");
+  RIGHT(found(lossy::all).wrong.starts_with("MPI_Fetch_and_op failed: "));
   using rma::backend;
   using rma::detail::chosen;
-  for (const lossy::kind k : {lossy::additions, lossy::replacements, lossy::bits}) {
+  for (const lossy::kind k : {lossy::additions, lossy::replacements, lossy::bits, lossy::all}) {
     RIGHT(chosen(backend::between_nodes, found(k)) == backend::messages);
     RIGHT(refusal<weft::error>([&] { chosen(backend::mpi, found(k)); }) ==
           "weft: the one-sided operations of this MPI cannot be used: " + found(k).wrong);
@@ -305,24 +332,79 @@ void probes(const weft::mpi::communicator& world) {
   // Operations that are done before process 0 comes back to MPI, or only when it does, or first come too
   // late.
   if (world.size() == 1) return;
-  rma::window<std::uint64_t> w(world, 1);
-  const auto look = [&] { return w.get(0, 0); };
-  const auto wait = [&] {
-    while (look() == 0) std::this_thread::yield();
+  rma::window<std::uint64_t> w(world, 2, {.backend = rma::backend::shared});
+  // Process 0 stays outside MPI until the last one has ended its operation, or has begun one that comes too
+  // late.
+  std::uint64_t turns = 0;
+  const auto outside = [&](std::chrono::milliseconds) {
+    for (++turns; w.fetch_add(0, 1, 0) < turns;) std::this_thread::yield();
   };
-  RIGHT(rma::detail::found_one_sided(world, w.local()[0], look));
+  const auto look = [&] {
+    const std::uint64_t seen = w.get(0, 0);
+    w.fetch_add(0, 1, 1);
+    return seen;
+  };
+  const auto look_late = [&] {
+    w.fetch_add(0, 1, 1);
+    while (w.get(0, 0) == 0) std::this_thread::yield();
+    return w.get(0, 0);
+  };
+  RIGHT(rma::detail::found_one_sided(world, w.local()[0], look, outside));
   int calls = 0;
-  RIGHT(!rma::detail::found_one_sided(world, w.local()[0], [&] {
-    ++calls;
-    wait();
-    return look();
-  }));
+  RIGHT(!rma::detail::found_one_sided(world, w.local()[0], [&] { return ++calls, look_late(); }, outside));
   RIGHT(calls == (world.rank() == world.size() - 1 ? 3 : 0));
-  RIGHT(rma::detail::found_one_sided(world, w.local()[0], [&] {
-    if (++calls == 4) wait();
-    return look();
-  }));
+  RIGHT(rma::detail::found_one_sided(
+      world, w.local()[0], [&] { return ++calls == 4 ? look_late() : look(); }, outside));
+  RIGHT(calls == (world.rank() == world.size() - 1 ? 5 : 0));
+  RIGHT(!rma::detail::found_one_sided(
+      world, w.local()[0],
+      [&]() -> std::uint64_t {
+        look();
+        throw weft::mpi::error("MPI_Fetch_and_op", MPI_ERR_OTHER);
+      },
+      outside));
   world.barrier();
+}
+
+/// Operations of MPI that fail in the last process alone: all agree on messages.
+void failing(const weft::mpi::communicator& world) {
+  using rma::backend;
+  if (world.size() == 1) return;
+  const bool here = world.rank() == world.size() - 1;
+  fetches_fail = here;
+  RIGHT(rma::window<int>(world, 1, {.backend = backend::between_nodes}).backend() == backend::messages);
+  RIGHT(refusal<weft::error>([&] { rma::window<int>(world, 1, {.backend = backend::mpi}); })
+            .starts_with("weft: the one-sided operations of this MPI cannot be used: " +
+                         std::string(here ? "MPI_Fetch_and_op failed: "
+                                          : "MPI's operations fail in another process")));
+  RIGHT(!rma::window<int>(world, 1, {.lock = rma::lock_kind::mpi, .backend = backend::shared}).one_sided());
+  fetches_fail = false;
+  RIGHT(rma::window<int>(world, 1, {.backend = backend::mpi}).backend() == backend::mpi);
+}
+
+/// Memory is refused to the last process alone while a window is made: all throw.
+void refused_memory(const weft::mpi::communicator& world) {
+  if (weft_test::sanitized) return;
+  const bool here = world.rank() == world.size() - 1;
+  for (const rma::backend backend : {rma::backend::shared, rma::backend::mpi})
+    for (const rma::lock_kind lock : {rma::lock_kind::mcs_writer_preference, rma::lock_kind::mpi}) {
+      int refusals = 0;
+      for (bool refused = true; refused; refusals += refused) {
+        bool threw = false;
+        int left = 0;
+        if (here) until_refused = refusals;
+        try {
+          const rma::window<int> w(world, 1, {.lock = lock, .backend = backend, .locks = 2});
+          left = std::exchange(until_refused, -1);
+        } catch (const std::bad_alloc&) {
+          left = std::exchange(until_refused, -1);
+          threw = true;
+        }
+        refused = world.max<int>(here && left < 0) != 0;
+        RIGHT(threw == refused);
+      }
+      RIGHT(refusals >= 3);
+    }
 }
 
 /// A target that stays outside MPI until others have used it, costs them nothing: else this hangs.
@@ -484,6 +566,7 @@ int main(int argc, char** argv) {
     elements<std::int16_t>(world, backend);
     elements<char>(world, backend);
     elements<wide>(world, backend);
+    elements<aligned>(world, backend);
     atomics<std::uint64_t>(world, backend);
     atomics<std::int32_t>(world, backend);
     together<std::int32_t>(world, backend);
@@ -515,6 +598,8 @@ int main(int argc, char** argv) {
   options(world);
   refused(world);
   probes(world);
+  failing(world);
+  refused_memory(world);
   outside(world);
   policy(world);
   RIGHT(rma::window<int>(world, 1).backend() == rma::backend::shared);

@@ -42,8 +42,9 @@ struct hash_bytes {
 
 /// Keys and values of fixed size in the memory of all processes of a group. The place of a key follows from
 /// its hash; the process that owns the memory does nothing. Searches take no lock; a change keeps others from
-/// the bucket while it writes. Each operation on one key is atomic. A cache may hold two values of a key
-/// while processes insert it at once: when these inserts have ended, it holds one. The bucket of an erased
+/// the bucket while it writes. Each operation on one key is atomic. While processes insert a key at once, a
+/// cache without locks may hold two values of it, and a search may miss it, also in a process whose insert
+/// has ended: when all these inserts have ended, it holds one, and a search finds it. The bucket of an erased
 /// key is free for others in a table with locks and in a cache. Elsewhere it stays reserved for its key until
 /// rehash(): if two processes insert one key at once, both must come to the same bucket. So a table without
 /// locks is full when that many different keys have been in it. *Throws*: mpi::error; weft::error if a table
@@ -179,6 +180,7 @@ class hash_table {
   /// How many keys there are; collective, as the next three. They do not know of inserts that are not
   /// flushed.
   std::uint64_t size() const {
+    check_use_();
     group_().barrier();  // what others have inserted before they called it counts
     std::uint64_t here = 0;
     for_each_local([&here](const Key&, const Value&) { ++here; });
@@ -187,6 +189,7 @@ class hash_table {
   /// Gives each process so many buckets; collective, and nobody else uses the table meanwhile. If what is
   /// there does not fit in, all processes throw and the table stays as it is.
   void rehash(std::size_t buckets_per_process) {
+    check_use_();
     table_options other = options_;
     other.buckets_per_process = buckets_per_process;
     std::exception_ptr failed;
@@ -207,6 +210,7 @@ class hash_table {
   /// Writes the table into a file, which appears when it is complete; collective, and nobody changes the
   /// table meanwhile.
   void save(const std::string& path) const {
+    check_use_();
     std::vector<char> records;
     group_().barrier();
     const auto collect = [&records](const Key& k, const Value& v) {
@@ -220,6 +224,7 @@ class hash_table {
   }
   /// Inserts what a file holds, that a table of any number of processes and buckets has saved; collective.
   void load(const std::string& path) {
+    check_use_();
     const std::vector<char> records = detail::load_table(group_(), path, sizeof(Key), sizeof(Value));
     detail::together(group_(), "loading '" + path + "'", [&] {
       for (std::size_t at = 0; at < records.size(); at += sizeof(Key) + sizeof(Value)) {

@@ -18,7 +18,7 @@ namespace weft::inline WEFT_ABI::rma {
 
 /// `size` elements of type T in each process of a group, zero at first. Constructor and destructor are
 /// collective. Operations are complete when they return; those that were begun end with the window at the
-/// latest. Single elements of at most 8 bytes are read and written whole; for others, and for what belongs
+/// latest. Single elements of 1, 2, 4 or 8 bytes are read and written whole; for others, and for what belongs
 /// together, there are locks (rma/locks.hpp).
 /// *Throws*: std::out_of_range if there is no such process or element; mpi::error; weft::error if the backend
 /// cannot be had, processes make it in different ways, or at a lock of which this process holds another form;
@@ -236,7 +236,7 @@ class window {
                          std::conditional_t<Bytes == 2, std::uint16_t,
                                             std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
   static constexpr detail::number_type word = detail::type_of<unsigned_of<sizeof(T)>>();
-  /// An element of at most 8 bytes as a word, and back.
+  /// An element of 1, 2, 4 or 8 bytes as a word, and back.
   static std::uint64_t bits_(const T& value) noexcept {
     std::uint64_t bits = 0;
     std::memcpy(&bits, &value, sizeof value);
@@ -268,7 +268,7 @@ class window {
     using clock = std::chrono::steady_clock;
     const auto now = clock::now();
     const auto end = limit > clock::time_point::max() - now ? clock::time_point::max() : now + limit;
-    for (detail::back_off after_failure; !attempt(); after_failure.wait())
+    for (detail::back_off after_failure; !attempt(); after_failure.wait(end))
       if (clock::now() >= end) return false;
     return true;
   }

@@ -7,6 +7,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace weft::inline WEFT_ABI::rma::detail {
@@ -31,8 +32,11 @@ class patience {
 /// *Source*: Christgau, Schnor 2016, section 6.1, which has no bound.
 class back_off {
  public:
-  void wait() noexcept {
-    const auto end = std::chrono::steady_clock::now() + time_;
+  /// `limit`: the wait ends then at the latest.
+  void wait(
+      std::chrono::steady_clock::time_point limit = std::chrono::steady_clock::time_point::max()) noexcept {
+    const auto end =
+        std::min<std::chrono::steady_clock::time_point>(std::chrono::steady_clock::now() + time_, limit);
     while (std::chrono::steady_clock::now() < end) ::sched_yield();
     time_ = std::min(2 * time_, most);
   }

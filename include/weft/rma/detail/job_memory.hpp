@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <new>
 #include <string>
@@ -66,11 +67,43 @@ class job_memory final : public window_memory<mpi::communicator> {
   }
 
  private:
-  auto lock_of_mpi_() const {
-    return [this]() -> std::unique_ptr<lock_of_targets> {
-      if (options_.lock != lock_kind::mpi) return nullptr;
-      return std::make_unique<mpi_lock>(group_);
-    };
+  /// Executes what is not collective; collective itself. *Throws*: what `f` throws here, or an exception that
+  /// stands for what it throws in another process: so in all processes or in none.
+  template <class F>
+  void agreed_(F&& f) {
+    enum { nothing, no_memory, other } kind = nothing;
+    std::exception_ptr failure;
+    try {
+      f();
+    } catch (const std::bad_alloc&) {
+      kind = no_memory;
+      failure = std::current_exception();
+    } catch (...) {
+      kind = other;
+      failure = std::current_exception();
+    }
+    const int worst = group_.max<int>(kind);
+    if (failure) std::rethrow_exception(failure);
+    if (worst == no_memory) throw std::bad_alloc();
+    if (worst == other) throw error("weft: another process cannot make its part of a window");
+  }
+  /// Makes the locks. `make` calls make_locks_() with what it is given for those that are MPI's.
+  template <class F>
+  void agree_on_locks_(F&& make) {
+    std::vector<mpi_lock*> of_mpi;
+    agreed_([&] {
+      make([&]() -> std::unique_ptr<lock_of_targets> {
+        if (options_.lock != lock_kind::mpi) return nullptr;
+        auto made = std::make_unique<mpi_lock>(group_.size());
+        of_mpi.push_back(made.get());
+        return made;
+      });
+    });
+    for (mpi_lock* const l : of_mpi) l->begin(group_);
+  }
+  /// The next cache line.
+  static std::byte* line_at_(void* at) noexcept {
+    return static_cast<std::byte*>(at) + (line - reinterpret_cast<std::uintptr_t>(at) % line) % line;
   }
 
   /// Memory that all processes have mapped. *Returns*: false if MPI has none, and it is not demanded.
@@ -81,22 +114,22 @@ class job_memory final : public window_memory<mpi::communicator> {
     }
     options_.backend = backend::shared;
     std::vector<std::uint64_t*> words;
-    for (process p = 0; p < group_.size(); ++p) {
-      MPI_Aint size = 0;
-      int unit = 0;
-      void* at = nullptr;
-      mpi::detail::check(MPI_Win_shared_query(window_.handle(), p, &size, &unit, &at),
-                         "MPI_Win_shared_query");
-      // To the next cache line; as far in all processes, since pages are aligned.
-      auto* const begin =
-          static_cast<std::byte*>(at) + (line - reinterpret_cast<std::uintptr_t>(at) % line) % line;
-      words.push_back(reinterpret_cast<std::uint64_t*>(begin));
-      addresses_.push_back(begin + before_);
-    }
+    agreed_([&] {
+      for (process p = 0; p < group_.size(); ++p) {
+        MPI_Aint size = 0;
+        int unit = 0;
+        void* at = nullptr;
+        mpi::detail::check(MPI_Win_shared_query(window_.handle(), p, &size, &unit, &at),
+                           "MPI_Win_shared_query");
+        std::byte* const begin = line_at_(at);  // as far in all processes, since pages are aligned
+        words.push_back(reinterpret_cast<std::uint64_t*>(begin));
+        addresses_.push_back(begin + before_);
+      }
+    });
     own_ = addresses_[static_cast<std::size_t>(group_.rank())];
     std::memset(own_ - before_, 0, size_ - line);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    share_locks_(words, lock_of_mpi_());
+    agree_on_locks_([&](auto&& of_mpi) { share_locks_(words, of_mpi); });
     why_.clear();
     return true;
   }
@@ -125,24 +158,39 @@ class job_memory final : public window_memory<mpi::communicator> {
     } else {
       one_sided_ = found.one_sided;
     }
-    make_locks_(
-        [&](std::size_t first) {
-          return memory_words(*remote_, group_.rank(), static_cast<std::uint32_t>(first));
-        },
-        lock_of_mpi_());
+    agree_on_locks_([&](auto&& of_mpi) {
+      make_locks_(
+          [&](std::size_t first) {
+            return memory_words(*remote_, group_.rank(), static_cast<std::uint32_t>(first));
+          },
+          of_mpi);
+    });
   }
   probe_result try_mpi_() {
     if (const int code = window_.allocate(group_, size_, false); code != MPI_SUCCESS)
-      return {.wrong = std::string(mpi::error("MPI_Win_allocate", code).what()).substr(6),
-              .one_sided = false};
-    auto* const base = static_cast<std::byte*>(window_.base());
-    std::memset(base, 0, size_);
-    own_ = base + before_;
-    remote_ = std::make_unique<mpi_memory>(window_.handle());
-    group_.barrier();
+      return {.wrong = text_of(mpi::error("MPI_Win_allocate", code)), .one_sided = false};
+    // MPI aligns the parts to 8 or 16 bytes, and each in its own way.
+    std::byte* const begin = line_at_(window_.base());
+    std::memset(begin, 0, size_ - line);
+    own_ = begin + before_;
+    std::vector<MPI_Aint> begins;
+    agreed_([&] { begins.resize(static_cast<std::size_t>(group_.size())); });
+    const MPI_Aint mine = begin - static_cast<std::byte*>(window_.base());
+    mpi::detail::check(MPI_Allgather(&mine, 1, MPI_AINT, begins.data(), 1, MPI_AINT, group_.handle()),
+                       "MPI_Allgather");
+    std::string failed;
+    agreed_([&] {
+      try {
+        remote_ = std::make_unique<mpi_memory>(window_.handle(), std::move(begins));
+      } catch (const mpi::error& e) {
+        failed = text_of(e);
+      }
+    });
+    if (group_.max<int>(!failed.empty()) != 0)
+      return {.wrong = failed.empty() ? fails_elsewhere : failed, .one_sided = false};
     const auto spare = static_cast<std::uint32_t>(options_.locks * each_);
     return probe(memory_words(*remote_, group_.rank()), spare,
-                 reinterpret_cast<std::uint64_t*>(base)[spare + 1], group_);
+                 reinterpret_cast<std::uint64_t*>(begin)[spare + 1], group_);
   }
   void report_() const {
     if (group_.rank() != 0 || !verbose_) return;

@@ -9,10 +9,12 @@
 
 namespace weft::inline WEFT_ABI::rma::detail {
 
-/// MPI_Win_lock on a window of its own. Constructor and destructor are collective. *Throws*: mpi::error.
+/// MPI_Win_lock on a window of its own. begin() comes first; it and the destructor after it are collective.
+/// *Throws*: mpi::error.
 class mpi_lock final : public lock_of_targets {
  public:
-  explicit mpi_lock(const mpi::communicator& group) : processes_(group.size()) {
+  explicit mpi_lock(int processes) noexcept : processes_(processes) {}
+  void begin(const mpi::communicator& group) {
     constexpr std::size_t line = 64;  // MPICH 4.0 needs whole ones
     mpi::detail::check(window_.allocate(group, line, false), "MPI_Win_allocate");
     auto& word = *static_cast<std::uint64_t*>(window_.base());
@@ -35,7 +37,11 @@ class mpi_lock final : public lock_of_targets {
   }
   void lock_shared_all() override {
     mpi::detail::check(MPI_Win_lock_all(0, window_.handle()), "MPI_Win_lock_all");
-    for (process p = 0; p < processes_; ++p) look_(p);
+    undone_if_refused_([this] { MPI_Win_unlock_all(window_.handle()); },
+                       [this] {
+                         for (process p = 0; p < processes_; ++p) look_(p);
+                         return std::uint64_t{0};
+                       });
   }
   void unlock_shared_all() override {
     mpi::detail::check(MPI_Win_unlock_all(window_.handle()), "MPI_Win_unlock_all");
@@ -47,7 +53,18 @@ class mpi_lock final : public lock_of_targets {
   /// protects lies in another window: hence an operation. *Returns*: the word of the target.
   std::uint64_t lock_(int how, process target) {
     mpi::detail::check(MPI_Win_lock(how, target, 0, window_.handle()), "MPI_Win_lock");
-    return look_(target);
+    return undone_if_refused_([this, target] { MPI_Win_unlock(target, window_.handle()); },
+                              [this, target] { return look_(target); });
+  }
+  /// A lock whose operation is refused is not held. *Returns*: what the operation has returned.
+  template <class Undo, class Operation>
+  static std::uint64_t undone_if_refused_(Undo undo, Operation operation) {
+    try {
+      return operation();
+    } catch (...) {
+      undo();
+      throw;
+    }
   }
   std::uint64_t look_(process target) {
     const std::uint64_t nothing = 0;

@@ -5,27 +5,32 @@
 #include <weft/mpi/communicator.hpp>
 #include <weft/rma/detail/remote_memory.hpp>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 namespace weft::inline WEFT_ABI::rma::detail {
 
-/// A window of MPI, whose epoch is open as long as the object lives.
+/// A window of MPI, whose epoch is open as long as the object lives. The bytes of process p begin `begins[p]`
+/// bytes after its part of the window.
 class mpi_memory final : public remote_memory {
  public:
-  explicit mpi_memory(MPI_Win window) : window_(window) {
+  mpi_memory(MPI_Win window, std::vector<MPI_Aint> begins) : window_(window), begins_(std::move(begins)) {
     mpi::detail::check(MPI_Win_lock_all(0, window_), "MPI_Win_lock_all");
   }
   ~mpi_memory() override { MPI_Win_unlock_all(window_); }
 
   void start_get(process target, std::size_t offset, void* to, std::size_t bytes) override {
     pieces_(bytes, [&](std::size_t at, int n) {
-      mpi::detail::check(MPI_Get(static_cast<char*>(to) + at, n, MPI_BYTE, target, place_(offset + at), n,
-                                 MPI_BYTE, window_),
+      mpi::detail::check(MPI_Get(static_cast<char*>(to) + at, n, MPI_BYTE, target,
+                                 place_(target, offset + at), n, MPI_BYTE, window_),
                          "MPI_Get");
     });
   }
   void start_put(process target, std::size_t offset, const void* from, std::size_t bytes) override {
     pieces_(bytes, [&](std::size_t at, int n) {
       mpi::detail::check(MPI_Put(static_cast<const char*>(from) + at, n, MPI_BYTE, target,
-                                 place_(offset + at), n, MPI_BYTE, window_),
+                                 place_(target, offset + at), n, MPI_BYTE, window_),
                          "MPI_Put");
     });
   }
@@ -37,7 +42,7 @@ class mpi_memory final : public remote_memory {
       MPI_Type_size(t, &size);
       const std::size_t bytes = at * static_cast<std::size_t>(size);
       mpi::detail::check(MPI_Accumulate(static_cast<const char*>(from) + bytes, n, t, target,
-                                        place_(offset + bytes), n, t, operation_(how), window_),
+                                        place_(target, offset + bytes), n, t, operation_(how), window_),
                          "MPI_Accumulate");
     });
   }
@@ -54,15 +59,17 @@ class mpi_memory final : public remote_memory {
   std::uint64_t compare_exchange(process target, std::size_t offset, number_type type, std::uint64_t expected,
                                  std::uint64_t wanted) override {
     std::uint64_t was = 0;
-    mpi::detail::check(
-        MPI_Compare_and_swap(&wanted, &expected, &was, datatype_(type), target, place_(offset), window_),
-        "MPI_Compare_and_swap");
+    mpi::detail::check(MPI_Compare_and_swap(&wanted, &expected, &was, datatype_(type), target,
+                                            place_(target, offset), window_),
+                       "MPI_Compare_and_swap");
     finish(target);
     return was;
   }
 
  private:
-  static MPI_Aint place_(std::size_t offset) noexcept { return static_cast<MPI_Aint>(offset); }
+  MPI_Aint place_(process target, std::size_t offset) const noexcept {
+    return begins_[static_cast<std::size_t>(target)] + static_cast<MPI_Aint>(offset);
+  }
   static MPI_Datatype datatype_(number_type t) {
     return with_number(t, []<class T>(T) { return mpi::datatype<T>(); });
   }
@@ -78,12 +85,14 @@ class mpi_memory final : public remote_memory {
   }
   std::uint64_t fetch_(process target, std::size_t offset, number_type type, MPI_Op op, std::uint64_t value) {
     std::uint64_t was = 0;  // little-endian, as the value: a shorter element lies at the beginning
-    mpi::detail::check(MPI_Fetch_and_op(&value, &was, datatype_(type), target, place_(offset), op, window_),
-                       "MPI_Fetch_and_op");
+    mpi::detail::check(
+        MPI_Fetch_and_op(&value, &was, datatype_(type), target, place_(target, offset), op, window_),
+        "MPI_Fetch_and_op");
     finish(target);
     return was;
   }
   MPI_Win window_;
+  std::vector<MPI_Aint> begins_;
 };
 
 }  // namespace weft::inline WEFT_ABI::rma::detail

@@ -19,6 +19,11 @@ struct probe_result {
   bool one_sided = false;  ///< whether a target may stay outside MPI
 };
 
+/// What an error of MPI says, without the name of the library.
+inline std::string text_of(const mpi::error& e) { return std::string(e.what()).substr(6); }
+/// What the other processes say then.
+inline constexpr const char* fails_elsewhere = "MPI's operations fail in another process";
+
 /// How memory is reached that is not shared. *Throws*: weft::error if MPI's operations are demanded, and
 /// something forbids them.
 inline backend chosen(backend demanded, const probe_result& found) {
@@ -28,13 +33,20 @@ inline backend chosen(backend demanded, const probe_result& found) {
   return found.wrong.empty() && found.one_sided ? backend::mpi : backend::messages;
 }
 
+/// Stays outside MPI for a time.
+struct sleep_outside {
+  void operator()(std::chrono::milliseconds time) const { std::this_thread::sleep_for(time); }
+};
+
 /// Whether the last process can finish an operation on process 0 while that stays outside MPI; no other
 /// thread of process 0 may call MPI meanwhile. Collective. `flag`: a word of this process; `operation` works
 /// on process 0 and returns what it has read last, of the word there. Process 0 sets the word before it
 /// enters MPI again: so only an operation that has read zero is sure to have ended before. One that comes too
-/// late may have had no processor, and is tried again, for longer. *Throws*: mpi::error.
-template <class Operation>
-bool found_one_sided(const mpi::communicator& group, std::uint64_t& flag, Operation&& operation) {
+/// late may have had no processor, and is tried again, for longer; one that MPI refuses counts as too late.
+/// `outside(time)`: what process 0 does meanwhile. *Throws*: mpi::error, but for those of `operation`.
+template <class Operation, class Outside = sleep_outside>
+bool found_one_sided(const mpi::communicator& group, std::uint64_t& flag, Operation&& operation,
+                     Outside outside = {}) {
   if (group.size() == 1) return true;
   const std::atomic_ref<std::uint64_t> over(flag);
   for (std::chrono::milliseconds time{5}; time.count() < 100; time *= 4) {
@@ -43,11 +55,14 @@ bool found_one_sided(const mpi::communicator& group, std::uint64_t& flag, Operat
     group.barrier();
     bool in_time = false;
     if (group.rank() == 0) {
-      std::this_thread::sleep_for(time);
+      outside(time);
       // Before all that this process does in MPI: its partner is what MPI does to answer the operation.
       over.store(1, std::memory_order_seq_cst);
     } else if (group.rank() == group.size() - 1) {
-      in_time = operation() == 0;
+      try {
+        in_time = operation() == 0;
+      } catch (const mpi::error&) {  // process 0 waits in the next collective call
+      }
     }
     if (group.max<int>(in_time) != 0) return true;
   }
@@ -55,23 +70,37 @@ bool found_one_sided(const mpi::communicator& group, std::uint64_t& flag, Operat
 }
 
 /// All processes work on a word of process 0 at once, with additions, with replacements by comparison, and
-/// with both and others; then the last process adds to it while process 0 stays outside MPI. Collective.
+/// with both and others; then the last process adds to it while process 0 stays outside MPI. Collective. When
+/// something has gone wrong, nothing more is tried.
 /// `first`: the first of two words, which are zero before; `flag`: the second one of this process.
-/// *Throws*: mpi::error.
+/// *Throws*: mpi::error, but for those of the operations.
 inline probe_result probe(const memory_words& words, std::uint32_t first, std::uint64_t& flag,
                           const mpi::communicator& group) {
   constexpr std::uint64_t rounds = 20;
   const auto n = static_cast<std::uint64_t>(group.size());
   probe_result found;
   const auto contend = [&](const char* name, std::uint64_t expected, auto operation) {
+    if (!found.wrong.empty()) return;  // as in all processes
+    std::string failed;
+    const auto attempt = [&](auto&& f) {  // the others wait in the next barrier
+      try {
+        if (failed.empty()) f();
+      } catch (const mpi::error& e) {
+        failed = text_of(e);
+      }
+    };
+    std::uint64_t is = 0;
     group.barrier();
-    for (std::uint64_t i = 0; i < rounds; ++i) operation();
+    attempt([&] {
+      for (std::uint64_t i = 0; i < rounds; ++i) operation();
+    });
     group.barrier();
-    const std::uint64_t is = words.load(0, first);
+    attempt([&] { is = words.load(0, first); });
     group.barrier();
-    if (group.rank() == 0) words.store(0, first, 0);
-    if (group.max<int>(is != expected) != 0 && found.wrong.empty())
-      found.wrong = std::string("MPI loses ") + name;
+    if (group.rank() == 0) attempt([&] { words.store(0, first, 0); });
+    const int worst = group.max(!failed.empty() ? 2 : is != expected ? 1 : 0);
+    if (worst == 1) found.wrong = std::string("MPI loses ") + name;
+    if (worst == 2) found.wrong = failed.empty() ? fails_elsewhere : failed;
   };
   contend("additions", rounds * n, [&] { words.fetch_add(0, first, 1); });
   const auto increment = [&] {
@@ -84,6 +113,7 @@ inline probe_result probe(const memory_words& words, std::uint32_t first, std::u
     words.fetch_or(0, first, 1);
     increment();
   });
+  if (!found.wrong.empty()) return found;
   found.one_sided = found_one_sided(group, flag, [&] {
     for (int i = 0; i < 8; ++i) words.fetch_add(0, first, 1);
     return words.load(0, first + 1);
