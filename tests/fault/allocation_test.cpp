@@ -7,17 +7,22 @@
 #include "support/environment.hpp"
 #include "support/figure.hpp"
 #include "support/random.hpp"
+#include "support/scratch.hpp"
 #include "support/tracked.hpp"
 
+#include <weft/observe.hpp>
 #include <weft/orwl.hpp>
 #include <weft/weft.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -79,6 +84,79 @@ bool recorded_workload(weft::runtime& rt) {
   return a.get()[2] == 6;
 }
 
+/// Each piece of a body takes a tick.
+struct even_clock {
+  void start(double) {}
+  std::uint64_t pass() { return weft::observe::parts_of_tick; }
+  void go_on(weft::observe::pace&) {}
+};
+using counted = weft::observe::basic_work_and_span<even_clock>;
+struct figures {
+  std::uint64_t tasks = 0, others = 0, span = 0;
+  bool operator==(const figures&) const = default;
+};
+figures figures_of(const counted& ws) { return {ws.tasks(), ws.work_ticks(), ws.span_ticks()}; }
+figures figures_of(const weft::observe::graph_file& g) { return {g.tasks(), g.edges(), 0}; }
+
+/// Many bodies inside each other, each with a result that waits there.
+long nest(long depth) {
+  auto beside = weft::fork([](long d) { return d; }, depth);
+  auto below = weft::fork({.name = "nest"}, [](long d) { return d == 0 ? 0 : nest(d - 1); }, depth);
+  weft::sync();
+  return beside.get() + below.get();
+}
+
+/// Rights of all kinds, names, results that become objects and others that do not.
+void told_program() {
+  constexpr std::array<const char*, 3> names{"one", "two", "three"};
+  weft::shared<long> a(0), sum(0);
+  for (std::size_t i = 0; i < 40; ++i) {
+    weft::fork({.name = names[i % 3]}, [](long& v) { ++v; }, weft::update(a));
+    weft::fork(
+        {.name = names[i % 2]}, [](const long& v, auto s) { s += v; }, weft::read(a),
+        weft::reduce(sum, std::plus<>{}));
+    weft::fork([] {
+      auto result = weft::fork([] { return 1L; });
+      weft::shared<long> own(0);
+      weft::fork([](long& v) { ++v; }, weft::update(own));
+      weft::sync();
+    });
+  }
+  auto sum_of_depths = weft::fork(nest, 70L);
+  weft::sync();
+}
+
+/// Whether a record that lacks memory says so, and the next one is right again. Returns how many allocations
+/// were made to fail.
+template <class Recorder, class... A>
+long fail_recorded(bool from_then_on, const A&... arguments) {
+  weft::runtime rt({.workers = 1});
+  std::optional<Recorder> record;
+  const auto run = [&] {
+    rt.run({.record = &*record}, told_program);
+    return figures_of(*record);
+  };
+  record.emplace(arguments...);
+  const figures expected = run();
+  REQUIRE(expected.tasks > 40 * 5 + 2 * 70);
+  bool told = false;
+  return fail_each(
+      from_then_on,
+      [&] {
+        told = true;
+        record.reset();
+        record.emplace(arguments...);
+        const bool right = run() == expected;
+        told = false;
+        return right;
+      },
+      [&](long) {
+        if (!record) record.emplace(arguments...);
+        if (told) CHECK(figures_of(*record) == figures());
+        CHECK(run() == expected);
+      });
+}
+
 }  // namespace
 
 TEST_CASE("an allocation may fail while a runtime is made, used and destroyed") {
@@ -126,6 +204,18 @@ TEST_CASE("an allocation may fail while an overlay, or a repeated graph, is made
     }
   weft_test::figure("allocation_faults", static_cast<std::uint64_t>(points));
   CHECK(points >= 100);
+}
+
+TEST_CASE("an allocation may fail while a run is recorded") {
+  if (!replaced) return;
+  const weft_test::scratch folder;
+  for (const bool from_then_on : {false, true}) {
+    const long spans = fail_recorded<counted>(from_then_on);
+    const long graphs = fail_recorded<weft::observe::graph_file>(from_then_on, folder / "graph.dot");
+    weft_test::figure("allocation_faults", static_cast<std::uint64_t>(spans + graphs));
+    CHECK(spans >= 20);
+    CHECK(graphs >= 100);
+  }
 }
 
 TEST_CASE("an allocation of a task's own may fail") {

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import xml.dom.minidom
 
 import report_traces
 from report_traces import Maker
@@ -156,17 +157,18 @@ def counted():
     """Numbers of random traces against counts of whole microseconds, cell by cell."""
     sys.path.insert(0, str(pathlib.Path(program).parent))
     from weft_report import measure, trace
-    seen = {"waits": 0, "outside": 0, "alone": 0, "inner": 0, "transfers": 0, "dropped": 0}
+    seen = {"waits": 0, "outside": 0, "alone": 0, "inner": 0, "transfers": 0, "dropped": 0, "some": 0, "left out": 0}
     for seed in range(400):
         chance = random.Random(seed)
         workers, horizon = chance.randrange(1, 5), 120
         m = Maker(workers, dropped=chance.randrange(2) * 5)
-        inner = [[None] * horizon for _ in range(workers)]  # what is innermost, by microsecond: (kind, name)
-        firsts, waiting = [], [[] for _ in range(workers)]
+        inner = [[None] * horizon for _ in range(workers)]  # what is innermost, by microsecond: (kind, name, begin)
+        firsts, ends, waiting = [], [horizon] * workers, [[] for _ in range(workers)]
 
         def paint(w, kind, name, begin, end):
             for t in range(begin, end):
-                inner[w][t] = kind, name
+                inner[w][t] = kind, name, begin
+            ends[w] = min(ends[w], end)
             if kind != "task":
                 m.slice(w, name, begin, end, "idle")
 
@@ -211,9 +213,16 @@ def counted():
             seen["transfers"] += 1
         if all(f is None for f in firsts):
             continue
+        lossy = [w for w in range(workers) if m.dropped and firsts[w] is not None]
+        if m.dropped and chance.random() < 0.5:  # it is said of which records were dropped
+            lossy = chance.sample(range(workers), chance.randrange(1, workers + 1))
+            for w in lossy:
+                m.add(w, "M", "dropped_records", args={"count": 1})
+            lossy = [w for w in lossy if firsts[w] is not None]
+            seen["some"] += len(lossy) < workers
         got = measure.Run(trace.read(m.write(folder / "random.json")))
-        known = [f for f in firsts if f is not None]
-        start = max(known) if m.dropped else min(known)
+        # Of a worker that lacks records, all is known that goes on when the first one that is left has ended.
+        start = max([min(f for f in firsts if f is not None)] + [ends[w] for w in lossy])
         ends = [t + 1 for w in range(workers) for t in range(horizon) if inner[w][t]] + [e for l in waiting for _, e, _ in l]
         ends += [t + 1 for t in range(horizon) if moving[t]]
         stop = max(ends)
@@ -253,8 +262,15 @@ def counted():
         near(got.idle_in_transfer, in_transfer, f"seed {seed}, idle in transfers")
         for name in {*alone_in, *got.alone_in}:
             near(got.alone_in.get(name, 0.0), alone_in.get(name, 0), f"seed {seed}, alone in {name}")
-        for name, own in got.types():
-            near(own.sum(), sum(cell == ("task", name) for row in inner for cell in row), f"seed {seed}, own time of {name}")
+        expected = {}
+        for kind, name, begin in (cell for row in inner for cell in row if cell):
+            if kind == "task" and begin >= start:
+                expected[name] = expected.get(name, 0) + 1
+        if not got.following or start == min(f for f in firsts if f is not None):  # else parts are left out with their bodies
+            found = {name: own.sum() for name, own in got.types()}
+            for name in {*found, *expected}:
+                near(found.get(name, 0.0), expected.get(name, 0), f"seed {seed}, own time of {name}")
+            seen["left out"] += got.left_out > 0
         if stop > start:
             levels = got.busy_over_time(range(start, stop + 1))
             for t in range(start, stop):
@@ -464,11 +480,29 @@ def refused():
         zero.events.append(e)
     page, _ = made("mixed", zero)
     check("2 events are not of a kind that weft writes" in "".join(page.texts), "foreign events are not told")
-    lost = Maker(2, dropped=1234)
-    lost.slice(0, "x", 0, 100), lost.slice(1, "y", 50, 100)
-    page, _ = made("lost", lost)
-    check("1,234 records were dropped" in page.items[6] and "from 50 µs on" in "".join(page.texts), "dropped records are not told")
-    equal(page.tables["workers"][2][1], "100 %", "worker 0 from 50 on")
+    def lost(of):  # 'outer' lasts for 1000, and what ran in it before 900 is not there any more
+        m = Maker(2, dropped=1234)
+        for i in range(50):
+            m.slice(0, "small", 900 + 2 * i, 901.5 + 2 * i)
+            m.slice(1, "small", (900 if 1 in of else 0) + 2 * i, (901 if 1 in of else 1) + 2 * i)
+        m.slice(0, "outer", 0, 1000)
+        for w in of:
+            m.add(w, "M", "dropped_records", args={"count": 617})
+        page, text = made("lost", m)
+        check("1,234 records were dropped" in page.items[6] and "from 902 µs on" in "".join(page.texts), "dropped records are not told")
+        # 'outer', the first 'small' of each, and what worker 1 did long before.
+        check(f"{3 if 1 in of else 52} bodies that began before are left out" in "".join(page.texts), "bodies that are left out are not told")
+        equal([row[0] for row in page.tables["types"][1:]], ["small"], "types of whole bodies")
+        # From 901.5 to 1000, of which half a microsecond is not the own time of any 'small'.
+        check(page.tables["workers"][2][1] == "100 %", "worker 0 from 901.5 on")
+        for share in re.findall(r"([\d.]+) %", "\n".join(page.texts)):
+            check(float(share) <= 100, f"{share} % of a whole")
+
+    lost((0, 1)), lost((0,)), lost(())
+    everything = Maker(1, dropped=3)
+    everything.slice(0, "inner", 50, 60), everything.slice(0, "outer", 0, 100)
+    page, _ = made("everything", everything)
+    check("All tasks that are left began before the workers are known" in " ".join(page.items) and "types" not in page.tables, "bodies that began too early")
     twice = Maker(1, process=1)
     twice.slice(0, "x", 0, 1)
     other = Maker(1, process=2)
@@ -512,7 +546,7 @@ def fuzzed():
 
 def names():
     """Names with any characters stay text."""
-    hostile = ["<script>alert(1)</script>", "</title><em>", "a&amp;b", '"quoted" \'too\'', "$x^2$", "$x^2$ and $", "_hidden", "\\frac{1}{2}", "\x00\x1b[31m\n", "\ud800",
+    hostile = ["font: 12px abc", 'style="font: 9px abc', "<script>alert(1)</script>", "</title><em>", "a&amp;b", '"quoted" \'too\'', "$x^2$", "$x^2$ and $", "_hidden", "\\frac{1}{2}", "\x00\x1b[31m\n", "\ud800",
                "\u202eright", "]]>", "<!--", "π and 木 and 🧵", "", "x" * 255, "%s %d", "{name}", "a\u0301"]
     m = Maker(1)
     for i, name in enumerate(hostile):
@@ -524,6 +558,9 @@ def names():
     path = folder / "<names> & $.json"
     page, text = report(m.write(path))
     found = {row[0] for row in page.tables["types"]}
+    for drawn in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        xml.dom.minidom.parseString(drawn)
+    check("font: 12px abc" in re.sub(r"<[^>]*>", "", text), "a name that looks like a style was changed")
     for name in ("<script>alert(1)</script>", "a&amp;b", '"quoted" \'too\'', "$x^2$", "$x^2$ and $", "_hidden", "π and 木 and 🧵", "(no name)", "x" * 47 + "…"):
         check(name in found, f"{name!r} is not in the table of types")
     check(not re.search(r"<script|<em>|[\x00-\x08\x0e-\x1f\u202e]", text), "a name became markup")
@@ -581,6 +618,24 @@ def large():
     print(f"{len(maker.events)} events: {time.monotonic() - begin:.1f} s, page of {size / 1e6:.2f} MB")
     check(size < 5_000_000, f"the page has {size} bytes")
     check(computed < 20, f"the report took {computed:.1f} s of the processor")
+    sys.path.insert(0, str(pathlib.Path(program).parent))
+    from weft_report import measure, trace
+
+    def moving(strands):  # each goes from worker to worker, and what was counted of its tasks with it
+        m = Maker(2)
+        for i in range(strands):
+            w = i % 2
+            m.slice(w, "a", 4 * i, 4 * i + 1), m.level(w, 4 * i + 1, 1, 5)
+            m.wait(w, 1 - w, "a task elsewhere", 4 * i + 1.1, 4 * i + 1.5)
+        run = measure.Run(trace.read(m.write(folder / "moving.json")))
+        begin = time.process_time()
+        run.move_levels_()
+        equal(len(run.counters["tasks", "pending"][0]), 3 * strands, "levels of strands that move")
+        return time.process_time() - begin
+
+    few, four_times = min(moving(30_000) for _ in range(3)), moving(120_000)
+    print(f"moving strands: {few:.2f} s, four times as many: {four_times:.2f} s")
+    check(four_times < 9 * few, "strands that move take more than in proportion to their number")
     many = Maker(2000)
     for i in range(20_000):
         w = i % 2000

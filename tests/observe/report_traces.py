@@ -79,10 +79,14 @@ def large(events, workers=8, seed=1):
             end = inner + 0.05
             if chance.random() < 0.1:
                 rest = end + chance.uniform(1, 30)
-                maker.wait(w, w, chance.choice(["a task elsewhere", "a mutex"]), round(inner, 3), round(rest, 3))
+                maker.level(w, round(inner, 3), 1, chance.randrange(60))
+                to = chance.choice([w, chance.randrange(workers)])  # what was counted moves along
+                rest = max(rest, now[to])
+                maker.wait(w, to, chance.choice(["a task elsewhere", "a mutex"]), round(inner, 3), round(rest, 3))
                 maker.slice(w, "search", round(inner + 0.01, 3), round(rest - 0.01, 3), "idle")
-                maker.slice(w, "outer", round(rest + 0.01, 3), round(rest + 2, 3))
+                maker.slice(to, "outer", round(rest + 0.01, 3), round(rest + 2, 3))
                 end = rest + 2.01
+                now[to] = end
             maker.level(w, round(end, 3), chance.randrange(5), chance.randrange(60))
         now[w] = end
     return maker

@@ -11,7 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -188,12 +190,23 @@ void dies(const std::string& file, bool by_exception) {
   });
 }
 
+/// Whether the file has a trace up to its end.
+bool is_written(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  return text.ends_with("}}\n");
+}
+
 void stalls(const std::string& file) {
   weft::runtime rt({.workers = 1, .stall = std::chrono::milliseconds(40), .trace = file});
   rt.run([&] {
     weft::fork({.name = "before the stall"}, [] {});
     weft::sync();
-    weft::fork([] { std::this_thread::sleep_for(std::chrono::milliseconds(400)); });
+    weft::fork([&] {
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15);
+      while (!is_written(file) && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    });
     weft::sync();
     std::fflush(stdout);
     std::_Exit(0);

@@ -11,10 +11,14 @@
 #include <weft/observe/trace_ring.hpp>
 
 #include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
@@ -131,6 +135,8 @@ TEST_CASE("numbers and times have a fixed form, and a full device is told") {
   lost.raw("{}");
   CHECK(lost.end() == ENOSPC);
   CHECK(lost.raw("{}").end() == ENOSPC);
+  lost.begin();
+  CHECK(lost.end() == 0);
   ::close(full);
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
@@ -175,6 +181,41 @@ TEST_CASE("what a trace does not hold any more is counted") {
   const std::uint64_t left = occurrences("\"some\"");
   CHECK(left == many - row.ring().oldest());
   CHECK(occurrences("\"dropped_records\":" + std::to_string(many - left) + "}") == 1);
+  CHECK(occurrences("\"tid\":0,\"name\":\"dropped_records\",\"args\":{\"count\":" +
+                    std::to_string(many - left) + "}}") == 1);
+}
+
+TEST_CASE("the workers have most of the memory for records, whatever their number") {
+  const weft_test::scratch folder;
+  trace four((folder.path() / "trace.json").string(), 4, 1 << 20);
+  for (unsigned worker = 0; worker <= 4; ++worker) {
+    trace_row& row = four.row(worker);
+    for (int i = 0; i < 50'000; ++i) row.add(trace_kind::search, ticks(), nullptr);
+    const std::uint64_t left = row.ring().added() - row.ring().oldest();
+    CHECK(left >= (worker < 4 ? (1u << 20) / 32 / 5 : 1000));
+    CHECK(left <= (worker < 4 ? (1u << 20) / 32 / 4 : 3000));
+  }
+}
+
+TEST_CASE("a trace that could not be written once is written the next time") {
+  const weft_test::scratch folder;
+  const std::string path = (folder.path() / "trace.json").string();
+  trace t(path, 1, 1 << 20);
+  for (int i = 0; i < 5000; ++i) t.row(0).add(trace_kind::task, ticks(), t.row(0).keep("some"));
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit usual{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &usual) == 0);
+  rlimit little = usual;
+  little.rlim_cur = 20'000;
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &little) == 0);
+  const int error = t.write();
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &usual) == 0);
+  std::signal(SIGXFSZ, before);
+  CHECK(error == EFBIG);
+  CHECK(t.write() == 0);
+  const std::string text = weft_test::slurp(path);
+  CHECK_THAT(text, Catch::Matchers::StartsWith("{\"displayTimeUnit\""));
+  CHECK_THAT(text, Catch::Matchers::EndsWith("\"dropped_records\":0}}\n"));
 }
 
 TEST_CASE("each trace of a process has a file of its own") {
@@ -192,4 +233,13 @@ TEST_CASE("each trace of a process has a file of its own") {
   CHECK(process.path() == (folder.path() / (std::to_string(::getpid()) + ".json")).string());
   const trace_file device("/dev/null"), same("/dev/null");
   CHECK(same.path() == "/dev/null");
+  // A name that was given already is not given again, by whatever way it comes about.
+  const trace_file taken((folder.path() / "a.2.json").string());
+  const std::string plain = (folder.path() / "a.json").string();
+  const trace_file one(plain), another(plain);
+  CHECK(one.path() == plain);
+  CHECK(another.path() == (folder.path() / "a.3.json").string());
+  // One that was refused is free.
+  REQUIRE(::mkdir((folder.path() / "a.b").c_str(), 0700) == 0);
+  CHECK(trace_file(path).path() == path);
 }

@@ -20,7 +20,7 @@ class scratch {
  public:
   explicit scratch(medium where = medium::disk) {
     std::filesystem::path base = std::filesystem::temp_directory_path();
-    if (where == medium::memory && access("/dev/shm", W_OK) == 0) base = "/dev/shm";
+    if (where == medium::memory && ::access("/dev/shm", W_OK) == 0) base = "/dev/shm";
     std::string name = (base / "weft-test-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
     path_ = name;

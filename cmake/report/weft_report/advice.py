@@ -20,7 +20,10 @@ def advise(run):
         say(f"{number(run.trace.dropped)} records were dropped, so the beginning is missing: trace again with a larger WEFT_TRACE_MB.",
             "any dropped record", 2.0)
     if not len(run.body_own):
-        say("No task ran while the trace was made.", "no slice of a body", 2.0)
+        if run.left_out:
+            say("All tasks that are left began before the workers are known: nothing can be said of them.", "no body that began later", 2.0)
+        else:
+            say("No task ran while the trace was made.", "no slice of a body", 2.0)
         return found
     share = lambda what: run.total.get(what, 0.0) / run.available if run.available else 0.0
     waits = {k[1]: share(k) for k in run.total if isinstance(k, tuple)}
@@ -47,7 +50,7 @@ def advise(run):
             name, of_name = max(run.alone_in.items(), key=lambda a: a[1])
             most = 1 / (alone + (1 - alone) / workers)
             own = dict(types).get(name, [of_name])
-            what = ("divide that task, or fork what comes after it earlier" if 3 * own[-1] >= of_name else
+            what = ("divide that task, or fork what comes after it earlier" if 3 * own[-1] >= of_name or name in run.names_left_out else
                     f"its {number(len(own))} bodies ran one after the other: look at what orders them (a right to update where one to read or "
                     "to contribute would do)")
             say(f"For {percent(alone)} of the run only one worker was in a body, {percent(of_name / run.alone.total)} of this time in "

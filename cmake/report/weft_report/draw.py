@@ -43,7 +43,9 @@ def svg(figure, name):
     text = to.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg"):], flags=re.DOTALL)
     text = re.sub(r'<g id="[^"]*">', "<g>", text)  # the same in all figures, and nothing refers to them
-    return re.sub(r"font: ([\d.]+)px [^;\"]*", r"font: \1px 'DejaVu Sans', Verdana, sans-serif", text)
+    # In tags only: a name may look like a style, but has no bracket in the text of a page.
+    families = lambda tag: re.sub(r"font: ([\d.]+)px [^;\"]*", r"font: \1px 'DejaVu Sans', Verdana, sans-serif", tag[0])
+    return re.sub(r"<text [^>]*>", families, text)
 
 
 def utilisation(run, bins=240):

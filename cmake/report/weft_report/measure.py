@@ -4,6 +4,9 @@
 The *own* time of a slice is its length without the slices inside it: without tasks that ran inside `fork`, and, for a
 search, without the steal that ended it. A *body* is a task from its beginning to its end; the trace has a slice of it before
 and behind each of its waits, and those are put together again. A run goes on (is *active*) while a body runs or waits.
+
+A record is made when its slice ends. So where records of a worker were dropped, a slice that is left may lack those that ended
+inside it: the worker is known from the end of its first slice on. Bodies that began before all workers are known are left out.
 """
 import bisect
 import heapq
@@ -98,8 +101,8 @@ class Run:
         self.rows = {r: Row(trace, r) for r in trace.workers}
         self.waits = [Wait(b, e, r, trace.goes_on.get(key, r), trace.names.all[cause])
                       for b, e, r, cause, key, _ in trace.waits if r in self.rows]
-        self.join_bodies_()
         self.set_window_()
+        self.join_bodies_()
         self.move_levels_()
         self.share_time_()
         self.find_alone_()
@@ -134,7 +137,7 @@ class Run:
                     led.add(other)
                     w.before, w.after = one, other  # in the end the innermost, which has called what waits
         self.following = following
-        names, own, parts, largest = [], [], [], []
+        names, own, parts, begun = [], [], [], []
         for r, row in self.rows.items():
             tasks = numpy.flatnonzero(row.kind == TASK)
             one = row.own[tasks]
@@ -142,6 +145,7 @@ class Run:
             keep = numpy.ones(len(tasks), bool)
             keep[involved] = False
             names.append(row.name[tasks[keep]]), own.append(one[keep]), parts.append(numpy.ones(keep.sum(), int))
+            begun.append(row.begin[tasks[keep]])
         joined = []
         for r, row in self.rows.items():
             for head in [p for p in following if p[0] == r and p not in led]:
@@ -149,13 +153,18 @@ class Run:
                 while at is not None:
                     total, count = total + self.rows[at[0]].own[at[1]], count + 1
                     at = following.get(at)
-                joined.append((row.name[head[1]], total, count))
+                joined.append((row.name[head[1]], total, count, row.begin[head[1]]))
         names.append(numpy.array([j[0] for j in joined], int))
         own.append(numpy.array([j[1] for j in joined], float))
         parts.append(numpy.array([j[2] for j in joined], int))
-        self.body_name = numpy.concatenate(names)
-        self.body_own = numpy.maximum(numpy.concatenate(own), 0.0)
-        self.body_parts = numpy.concatenate(parts)
+        begun.append(numpy.array([j[3] for j in joined], float))
+        known = numpy.concatenate(begun) >= self.start
+        self.left_out = int((~known).sum())
+        names = numpy.concatenate(names)
+        self.names_left_out = {self.trace.names.all[n] for n in names[~known].tolist()}
+        self.body_name = names[known]
+        self.body_own = numpy.maximum(numpy.concatenate(own), 0.0)[known]
+        self.body_parts = numpy.concatenate(parts)[known]
 
     def name_of(self, place):
         return None if place is None else self.trace.names.all[self.rows[place[0]].name[place[1]]]
@@ -167,7 +176,8 @@ class Run:
         firsts = [row.begin[0] for row in self.rows.values() if len(row.begin)]
         lasts = [row.end.max() for row in self.rows.values() if len(row.end)] + [w.end for w in self.waits]
         lasts += [t[1] for t in self.trace.transfers] + [c[0].max() for c in self.trace.counters.values() if len(c[0])]
-        self.start = 0.0 if not firsts else max(firsts) if self.trace.dropped else min(firsts)
+        known = [row.end.min() for r, row in self.rows.items() if len(row.end) and r in self.trace.lossy]
+        self.start = max([min(firsts, default=0.0), *known])
         self.stop = max(lasts, default=self.start)
         self.length = max(self.stop - self.start, 0.0)
         window = (numpy.array([self.start]), numpy.array([self.stop]))
@@ -188,16 +198,17 @@ class Run:
         for name, (at, value, source) in self.trace.counters.items():
             if name[0] != "tasks" or not moves:
                 continue
-            of = {}
-            for level in sorted(zip(at.tolist(), value.tolist(), source), key=lambda l: l[0]):
-                of.setdefault(level[2], []).append(level[:2])
+            all_ = sorted(zip(at.tolist(), value.tolist(), source), key=lambda l: l[0])
+            counted, latest_of, k = len(all_), {}, 0
             for end, begin, here, there in moves:
-                levels = of.get(here, [])
-                k = bisect.bisect_right(levels, (end, numpy.inf)) - 1
-                if k >= 0 and levels[k][0] <= begin + EXACT:  # nothing else was counted there meanwhile
-                    bisect.insort(of.setdefault(there, []), (end, levels[k][1]))
-                    levels.insert(k + 1, (end, 0.0))
-            all_ = [(t, v, s) for s, levels in of.items() for t, v in levels]
+                while k < counted and all_[k][0] <= end:
+                    latest_of[all_[k][2]] = all_[k]
+                    k += 1
+                at_last, level, _ = latest_of.get(here, (numpy.inf, 0.0, here))
+                if at_last <= begin + EXACT:  # nothing else was counted there meanwhile
+                    for moved in ((end, level, there), (end, 0.0, here)):
+                        latest_of[moved[2]] = moved
+                        all_.append(moved)
             all_.sort(key=lambda l: (l[0], l[1]))  # where one begins, the other has ended
             self.counters[name] = tuple(numpy.array(column, float) for column in list(zip(*all_))[:2]) + ([s for _, _, s in all_],)
 
@@ -308,7 +319,9 @@ class Run:
             turns, at = [], head
             while at is not None:
                 computing = float(self.rows[at[0]].own[at[1]])
-                if at in wait_before:
+                if self.rows[at[0]].begin[at[1]] < self.start:
+                    pass
+                elif at in wait_before:
                     turns.append((wait_before[at].length, computing))
                 elif turns:
                     turns[-1] = (turns[-1][0], turns[-1][1] + computing)
@@ -327,7 +340,7 @@ class Run:
         begin, length, name = [], [], []
         joined = set(self.following) | set(self.following.values())
         for r, row in self.rows.items():
-            tasks = numpy.flatnonzero(row.kind == TASK)
+            tasks = numpy.flatnonzero((row.kind == TASK) & (row.begin >= self.start))
             if joined:
                 tasks = numpy.array([i for i in tasks.tolist() if (r, i) not in joined], int)
             begin.append(row.begin[tasks]), length.append((row.end - row.begin)[tasks]), name.append(row.name[tasks])

@@ -58,8 +58,9 @@ def make(trace, turns, file_name):
              (number(len(run.waits)), "waits"), (number(sum(int((row.kind == STEAL).sum()) for row in run.rows.values())), "steals")]
     page.parts.append("<ul class=facts>" + "".join(f"<li><b>{html.escape(v)}</b><span>{html.escape(w)}</span></li>" for v, w in facts) + "</ul>")
     if trace.dropped:
+        out = f" {number(run.left_out)} bodies that began before are left out, since records of what ran inside them may be missing." if run.left_out else ""
         page.text(f"{number(trace.dropped)} records were dropped, the oldest of each worker: times of workers count from {time(run.start)} on, when all of them are "
-                  "known; tasks and waits are those that are left.", of="note")
+                  f"known; tasks are those that began later, and waits those that are left.{out}", of="note")
     if trace.foreign:
         page.text(f"{number(trace.foreign)} events are not of a kind that weft writes, and were left out.", of="note")
     page.parts.append("<section id=advice>")
@@ -98,7 +99,7 @@ def show_time(page, run):
     page.text("A worker whose body waits looks for other work. Where it finds none, its search and sleep are counted under what the body that began "
               "to wait there last waits for. Between records: the scheduler, the records themselves, other programs on the processor.", of="note")
     page.figure(draw.workers(run, labels), "what the time of each worker went into")
-    head = ["worker", *(w.replace("idle, waits for ", "waits: ") for w in labels.values())]
+    head = ["worker", *(f"waits: {shown(k[1])}" if isinstance(k, tuple) else w for k, w in labels.items())]
     row = lambda name, share, all_: [name, *(percent(share.get(k, 0.0) / all_) for k in labels)]
     rows = [row("all", run.total, run.length * len(run.rows))]
     rows += [row(shown(run.trace.row_names[r]), share, run.length) for r, share in list(run.shares.items())[:64]]

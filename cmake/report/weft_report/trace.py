@@ -36,7 +36,7 @@ class Numbers:
 
 
 class Trace:
-    """Workers; slices of their rows, waits, transfers and counters; how many records were dropped."""
+    """Workers; slices of their rows, in the order in which they ended; waits, transfers and counters; how many records were dropped, and of which rows."""
 
     def __init__(self):
         self.rows = Numbers()  # (process, thread)
@@ -46,6 +46,7 @@ class Trace:
         self.row, self.name, self.kind = array("l"), array("l"), array("b")
         self.open, self.pairs = {}, {"wait": [], "transfer": []}
         self.goes_on, self.stolen_ends, self.counters = {}, [], {}
+        self.lossy = set()  # rows of which records were dropped
 
     def take(self, e):
         """Called for each object of the file, the innermost first."""
@@ -92,6 +93,8 @@ class Trace:
                 self.is_weft = True
             elif e["name"] == "thread_name":
                 self.row_names[self.rows((e["pid"], e["tid"]))] = str(name)
+            elif e["name"] == "dropped_records":
+                self.lossy.add(self.rows((e["pid"], e["tid"])))
         elif phase not in "st":
             self.foreign += 1
         return None
@@ -113,6 +116,8 @@ class Trace:
                 raise ValueError("a number of bytes or tasks is none")
         transfers = {r for r, name in self.row_names.items() if name == "transfers"}
         self.workers = [r for r in range(len(self.rows.all)) if r not in transfers]
+        if self.dropped and not self.lossy:  # not said of which
+            self.lossy = set(self.workers)
         processes = {p for p, _ in self.rows.all}
         for r in self.workers:
             process, thread = self.rows.all[r]

@@ -15,6 +15,7 @@
 #include <compare>
 #include <cstdio>
 #include <map>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,7 +30,9 @@ struct graph_options {
 
 /// Records one run as a graph: a node for each task, an edge to each task that must wait for it, with the
 /// access and the object. The last run is written when the object ends, or by close(): as JSON if the path
-/// ends in ".json", else in the language of Graphviz. *Thread safety*: one thread at a time.
+/// ends in ".json", else in the language of Graphviz. Where the record lacks memory, the run throws
+/// std::bad_alloc, at the next fork or at its end, and the graph is empty. *Thread safety*: one thread at a
+/// time.
 /// *Example*:
 /// @code
 /// weft::observe::graph_file dot("run.dot");
@@ -69,49 +72,43 @@ class graph_file final : public sched::run_recorder {
     if (::close(file) != 0 && error == 0) error = errno;
     if (error != 0) io::fail(error, "write the graph", path_);
   }
-  /// How many tasks the last run had, the first one not counted.
+  /// How many tasks the last run had, the first one not counted; 0 where its record lacked memory.
   std::size_t tasks() const noexcept { return count_; }
   /// How many edges, where a task that waits for another one for several objects counts so often.
   std::size_t edges() const noexcept { return edge_count_; }
 
   void begin_run() override {
+    forget_graph_();
+    failed_ = false;
     history_.clear();
-    open_.assign(1, {no_task, 0, 0});
     accesses_.clear();
-    tasks_.clear();
-    edges_.clear();
-    types_.clear();
-    numbers_.clear();
-    summary_.clear();
-    objects_.clear();
-    object_count_ = 0;
-    count_ = edge_count_ = 0;
+    open_.assign(1, {no_task, 0, 0});
   }
   void begin_task(const char* name) override {
-    const std::string_view text = name != nullptr ? name : "task";
-    auto found = numbers_.find(text);
-    if (found == numbers_.end()) {
-      found = numbers_.emplace(text, static_cast<std::uint32_t>(types_.size())).first;
-      types_.push_back({std::string(text)});
-    }
-    ++types_[found->second].tasks;
-    const node made{static_cast<std::uint32_t>(count_++), found->second, open_.back().task.number};
-    if (count_ <= options_.most_tasks) tasks_.push_back(made);
-    open_.push_back({made, accesses_.size(), UINT32_MAX});
+    if (failed_) throw std::bad_alloc();
+    or_fail_([&] {
+      const std::uint32_t number = number_(name != nullptr ? name : "task");
+      ++types_[number].tasks;
+      const node made{static_cast<std::uint32_t>(count_++), number, open_.back().task.number};
+      if (count_ <= options_.most_tasks) tasks_.push_back(made);
+      open_.push_back({made, accesses_.size(), UINT32_MAX});
+    });
   }
   void add_access(const sched::access& a, sched::recorded_use use) override {
-    const known_access known = history_.meet(a);
-    if (use == sched::recorded_use::weak || known.is_empty()) return;
-    if (use == sched::recorded_use::own) accesses_.push_back(known);
-    const std::uint32_t object = objects_.try_emplace(a.object, object_count_).first->second;
-    if (object == object_count_) ++object_count_;
-    const node here = open_.back().task;
-    history_.each_before(known, [&](const auto& group) {
-      for (const node& before : group.members) {
-        ++edge_count_;
-        ++summary_[{before.type, here.type, a.mode}];
-        if (count_ <= options_.most_tasks) edges_.push_back({before.number, here.number, a.mode, object});
-      }
+    or_fail_([&] {
+      const known_access known = history_.meet(a);
+      if (use == sched::recorded_use::weak || known.is_empty()) return;
+      if (use == sched::recorded_use::own) accesses_.push_back(known);
+      const std::uint32_t object = objects_.try_emplace(a.object, object_count_).first->second;
+      if (object == object_count_) ++object_count_;
+      const node here = open_.back().task;
+      history_.each_before(known, [&](const auto& group) {
+        for (const node& before : group.members) {
+          ++edge_count_;
+          ++summary_[{before.type, here.type, a.mode}];
+          if (count_ <= options_.most_tasks) edges_.push_back({before.number, here.number, a.mode, object});
+        }
+      });
     });
   }
   void begin_body() override { open_.back().first_object = history_.size(); }
@@ -119,8 +116,12 @@ class graph_file final : public sched::run_recorder {
     const body ended = open_.back();
     open_.pop_back();
     history_.forget_from(ended.first_object);
-    for (std::size_t i = ended.first_access; i < accesses_.size(); ++i)
-      history_.join(accesses_[i]).push_back(ended.task);
+    try {
+      for (std::size_t i = ended.first_access; i < accesses_.size(); ++i)
+        history_.join(accesses_[i]).push_back(ended.task);
+    } catch (const std::bad_alloc&) {
+      failed_ = true;  // said at the next task, or at the end
+    }
     accesses_.resize(ended.first_access);
   }
   void end_object(const void* object) noexcept override {
@@ -128,7 +129,12 @@ class graph_file final : public sched::run_recorder {
     objects_.erase(object);
   }
   void sync() noexcept override {}
-  void end_run() noexcept override { history_.clear(); }
+  void end_run() override {
+    history_.clear();
+    if (!failed_) return;
+    forget_graph_();
+    throw std::bad_alloc();
+  }
 
  private:
   struct node {
@@ -155,14 +161,43 @@ class graph_file final : public sched::run_recorder {
   };
   static constexpr node no_task{UINT32_MAX, UINT32_MAX, UINT32_MAX};
 
+  /// Calls `f`. *Throws*: what that throws, which the record does not outlive.
+  template <class F>
+  void or_fail_(F f) {
+    try {
+      f();
+    } catch (...) {
+      failed_ = true;
+      throw;
+    }
+  }
+  void forget_graph_() noexcept {
+    tasks_.clear();
+    edges_.clear();
+    types_.clear();
+    numbers_.clear();
+    summary_.clear();
+    objects_.clear();
+    object_count_ = 0;
+    count_ = edge_count_ = 0;
+  }
+  /// The type with this name.
+  std::uint32_t number_(std::string_view text) {
+    const auto found = numbers_.find(text);
+    if (found != numbers_.end()) return found->second;
+    const auto number = static_cast<std::uint32_t>(types_.size());
+    types_.push_back({std::string(text)});
+    numbers_.emplace(text, number);
+    return number;
+  }
+
   static std::string_view name_(sched::access_mode m) noexcept {
     constexpr std::array<std::string_view, 5> names{"read", "write", "update", "reduce", "commute"};
     return names[static_cast<std::size_t>(m)];
   }
   bool large_() const noexcept { return count_ > options_.most_tasks; }
-  /// A string of Graphviz: only quotation marks and backslashes mean something there.
-  static void quote_(json_text& out, std::string_view text) {
-    out.raw("\"");
+  /// Part of a string of Graphviz: only quotation marks and backslashes mean something there.
+  static void write_text_(json_text& out, std::string_view text) {
     while (!text.empty()) {
       const std::size_t n = utf8_length(text);
       const auto c = static_cast<unsigned char>(text.front());
@@ -174,7 +209,6 @@ class graph_file final : public sched::run_recorder {
         out.raw(text.substr(0, n));
       text.remove_prefix(n == 0 ? 1 : n);
     }
-    out.raw("\"");
   }
   void write_dot_(json_text& out) const {
     out.raw(
@@ -182,9 +216,9 @@ class graph_file final : public sched::run_recorder {
         "fontsize=9];\n");
     if (large_()) {
       for (std::size_t i = 0; i < types_.size(); ++i) {
-        out.raw("  n").number(i).raw(" [label=");
-        quote_(out, types_[i].name + " (" + std::to_string(types_[i].tasks) + " tasks)");
-        out.raw("];\n");
+        out.raw("  n").number(i).raw(" [label=\"");
+        write_text_(out, types_[i].name);
+        out.raw(" (").number(types_[i].tasks).raw(" tasks)\"];\n");
       }
       for (const auto& [e, n] : summary_)
         out.raw("  n")
@@ -198,9 +232,9 @@ class graph_file final : public sched::run_recorder {
             .raw("\"];\n");
     } else {
       for (const node& t : tasks_) {
-        out.raw("  t").number(t.number).raw(" [label=");
-        quote_(out, types_[t.type].name);
-        out.raw("];\n");
+        out.raw("  t").number(t.number).raw(" [label=\"");
+        write_text_(out, types_[t.type].name);
+        out.raw("\"];\n");
       }
       for (const edge& e : edges_)
         out.raw("  t")
@@ -289,6 +323,7 @@ class graph_file final : public sched::run_recorder {
   std::map<const void*, std::uint32_t> objects_;  ///< the numbers of those that exist
   std::uint32_t object_count_ = 0;
   std::size_t count_ = 0, edge_count_ = 0;
+  bool failed_ = false;  ///< there was no memory for something: the record is of no use
 };
 
 }  // namespace weft::inline WEFT_ABI::observe

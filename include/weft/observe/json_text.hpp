@@ -33,13 +33,19 @@ constexpr std::size_t utf8_length(std::string_view s) noexcept {
   return length;
 }
 
-/// Appends to a file. After a failed write, nothing more is written. *Thread safety*: one thread at a time,
-/// also in a signal handler.
+/// Appends to a file. After a failed write, nothing more is written until begin(). *Thread safety*: one
+/// thread at a time, also in a signal handler.
 class json_text {
  public:
   explicit json_text(int file) noexcept : file_(file) {}
   json_text(const json_text&) = delete;
   json_text& operator=(const json_text&) = delete;
+
+  /// Forgets what was not written and what failed: another text begins.
+  void begin() noexcept {
+    error_ = 0;
+    size_ = 0;
+  }
 
   json_text& raw(std::string_view s) noexcept {
     for (const char c : s) put(c);

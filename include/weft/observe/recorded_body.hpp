@@ -53,10 +53,11 @@ class recorded_body {
   sched::run_recorder& recorder_;
 };
 
-/// The first body of a recorded run.
+/// The first body of a recorded run. *Requires*: end() is called once, behind the body.
 class recorded_root {
  public:
   /// The strand is to run all tasks inside fork, and loops are to be divided into their smallest parts.
+  /// *Throws*: what the recorder throws.
   explicit recorded_root(sched::strand& s) : recorder_(*s.recorder) {
     s.surplus = 0;
     s.wanted_surplus = 1;
@@ -65,7 +66,8 @@ class recorded_root {
   }
   recorded_root(const recorded_root&) = delete;
   recorded_root& operator=(const recorded_root&) = delete;
-  ~recorded_root() { recorder_.end_run(); }
+  /// It has ended. *Throws*: what the recorder throws.
+  void end() { recorder_.end_run(); }
 
  private:
   sched::run_recorder& recorder_;

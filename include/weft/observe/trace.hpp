@@ -9,6 +9,7 @@
 #include <weft/observe/trace_file.hpp>
 #include <weft/observe/trace_names.hpp>
 #include <weft/observe/trace_ring.hpp>
+#include <weft/observe/writer_lock.hpp>
 
 #include <cstdio>
 #include <cstring>
@@ -82,12 +83,14 @@ class trace_row {
 /// *Thread safety*: any thread, any member but constructor and destructor.
 class trace {
  public:
-  /// `bytes`: of memory for the records of all workers. *Throws*: std::system_error if the file cannot be
-  /// written; std::bad_alloc.
+  /// `bytes`: of memory for the records of all workers, a sixteenth of it for transfers. *Throws*:
+  /// std::system_error if the file cannot be written; std::bad_alloc.
   trace(const std::string& path, unsigned workers, std::size_t bytes)
       : megabytes_(bytes >> 20), file_(path), text_(file_.descriptor()) {
-    const std::size_t each = bytes / sizeof(trace_record) / (workers + 1);
-    for (unsigned i = 0; i <= workers; ++i) rows_.emplace_back(i, each, start_, names_, memory_);
+    const std::size_t all = bytes / trace_record_bytes, transfers = all / 16;
+    const std::size_t each = (all - transfers) / workers;
+    for (unsigned i = 0; i < workers; ++i) rows_.emplace_back(i, each, start_, names_, memory_);
+    rows_.emplace_back(workers, transfers, start_, names_, memory_);
   }
   trace(const trace&) = delete;
   trace& operator=(const trace&) = delete;
@@ -113,13 +116,15 @@ class trace {
   /// Writes what there is now, in place of what was written before. *Returns*: 0, or an error number.
   int write() noexcept {
     const std::lock_guard hold(write_mutex_);
-    return write_all_(nullptr, nullptr);
+    return has_last_words_ ? 0 : write_all_(nullptr, nullptr);
   }
-  /// The same in a signal handler, unless somebody is just writing; with the bodies that have not ended on
-  /// the calling thread, the innermost first.
-  void write_last_words(const open_slice* bodies, const trace_row* of) noexcept {
-    if (::getpid() != static_cast<pid_t>(process_) || !base::lock_within(write_mutex_, 10'000)) return;
+  /// The same for the last time, in a signal handler: not if the calling thread is just writing, or another
+  /// one is and does not end for so many milliseconds. With the bodies that have not ended on the calling
+  /// thread, the innermost first.
+  void write_last_words(const open_slice* bodies, const trace_row* of, unsigned patience) noexcept {
+    if (::getpid() != static_cast<pid_t>(process_) || !write_mutex_.lock_in_handler(patience)) return;
     static_cast<void>(write_all_(bodies, of));
+    has_last_words_ = true;  // the process may end at any time, also while it would be written anew
     write_mutex_.unlock();
   }
 
@@ -127,20 +132,24 @@ class trace {
   void say_(int error) noexcept {
     if (error != 0)
       std::fprintf(stderr, "weft: cannot write the trace '%s': %s\n", path().c_str(), std::strerror(error));
-    std::uint64_t all = 0, gone = 0;
+    unsigned long long all = 0, old = 0, lost = 0;
     for (const trace_row& r : rows_) {
       all += r.ring().added();
-      gone += r.ring().oldest() + r.ring().lost();
+      old += r.ring().oldest();
+      lost += r.ring().lost();
     }
-    if (gone != 0)
+    if (old != 0)
       std::fprintf(stderr,
                    "weft: the trace '%s' lacks the oldest %llu of %llu records; WEFT_TRACE_MB is %zu\n",
-                   path().c_str(), static_cast<unsigned long long>(gone),
-                   static_cast<unsigned long long>(all), megabytes_);
+                   path().c_str(), old, all, megabytes_);
+    if (lost != 0)
+      std::fprintf(stderr, "weft: the trace '%s' lacks %llu records for which there was no memory\n",
+                   path().c_str(), lost);
   }
 
   int write_all_(const open_slice* bodies, const trace_row* of) noexcept {
     file_.restart();
+    text_.begin();
     const moment end;
     scale_ = nanoseconds_per_tick(start_, end);
     bool first = true;
@@ -157,22 +166,27 @@ class trace {
           .number(r.worker())
           .raw("}}");
     }
-    std::uint64_t gone = 0;
+    std::uint64_t all_gone = 0;
     for (const trace_row& r : rows_) {
-      const std::uint64_t added = r.ring().added();
-      for (std::uint64_t i = r.ring().oldest(); i < added; ++i) {
+      // Once, each: meanwhile the worker goes on, and replaces records that are in the file already.
+      const std::uint64_t added = r.ring().added(), oldest = r.ring().oldest();
+      std::uint64_t gone = oldest;
+      for (std::uint64_t i = oldest; i < added; ++i) {
         trace_record record{};
         if (r.ring().read(i, record))
           write_record_(first, r, record);
         else
           ++gone;
       }
-      gone += r.ring().oldest() + r.ring().lost();
+      gone += r.ring().lost();
+      if (gone != 0)
+        event_(first, "M", r, "dropped_records").raw(",\"args\":{\"count\":").number(gone).raw("}}");
+      all_gone += gone;
     }
     unsigned most = 1000;
     for (const open_slice* b = bodies; b != nullptr && most != 0; b = b->outer, --most)
       write_record_(first, *of, {b->begin, end.at - b->begin, trace_kind::task, b->name, b->fork});
-    text_.raw("\n],\"otherData\":{\"dropped_records\":").number(gone).raw("}}\n");
+    text_.raw("\n],\"otherData\":{\"dropped_records\":").number(all_gone).raw("}}\n");
     return text_.end();
   }
 
@@ -273,7 +287,8 @@ class trace {
   resident_memory memory_;
   std::deque<trace_row> rows_;
   base::spin_lock transfers_mutex_;
-  base::spin_lock write_mutex_;
+  writer_lock write_mutex_;
+  bool has_last_words_ = false;  ///< under write_mutex_
 };
 
 }  // namespace weft::inline WEFT_ABI::observe

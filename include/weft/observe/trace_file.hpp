@@ -9,12 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <mutex>
+#include <set>
 #include <string>
-#include <vector>
 
 namespace weft::inline WEFT_ABI::observe {
 
@@ -22,11 +21,17 @@ namespace weft::inline WEFT_ABI::observe {
 class trace_file {
  public:
   /// `path`: "%p" stands for the number of the process; the second trace of a process under the same path
-  /// gets ".2" before the extension, and so on.
+  /// gets ".2" before the extension, and so on, where no other one has this.
   /// *Throws*: std::system_error with the path if it cannot be written.
-  explicit trace_file(const std::string& path) : path_(own_path(path)) {
+  explicit trace_file(const std::string& path) : path_(take_path(path)) {
     file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (file_ < 0) io::fail(errno, "write the trace", path_);
+    if (file_ >= 0) return;
+    const int error = errno;
+    {
+      const std::lock_guard hold(mutex_);
+      used_.erase(path_);
+    }
+    io::fail(error, "write the trace", path_);
   }
   trace_file(const trace_file&) = delete;
   trace_file& operator=(const trace_file&) = delete;
@@ -40,26 +45,23 @@ class trace_file {
   }
 
  private:
-  static std::string own_path(std::string path) {
+  static std::string take_path(std::string path) {
     for (std::size_t at = 0; (at = path.find("%p", at)) != std::string::npos;)
       path.replace(at, 2, std::to_string(::getpid()));
-    std::ptrdiff_t number = 0;
-    {
-      const std::lock_guard hold(mutex_);
-      used_.push_back(path);
-      number = std::count(used_.begin(), used_.end(), path);
-    }
     struct stat is{};
-    if (number > 1 && (::stat(path.c_str(), &is) != 0 || S_ISREG(is.st_mode))) {
-      const std::size_t name = path.rfind('/') + 1;  // npos + 1 is 0
-      const std::size_t dot = path.rfind('.');
-      path.insert(dot != std::string::npos && dot > name ? dot : path.size(), "." + std::to_string(number));
-    }
-    return path;
+    if (::stat(path.c_str(), &is) == 0 && !S_ISREG(is.st_mode)) return path;  // a device may have several
+    const std::size_t name = path.rfind('/') + 1;                             // npos + 1 is 0
+    const std::size_t dot = path.rfind('.');
+    const std::size_t end = dot != std::string::npos && dot > name ? dot : path.size();
+    const std::lock_guard hold(mutex_);
+    std::string own = path;
+    for (unsigned number = 2; !used_.insert(own).second; ++number)
+      own = path.substr(0, end) + "." + std::to_string(number) + path.substr(end);
+    return own;
   }
 
   WEFT_PER_PROCESS static inline std::mutex mutex_;
-  WEFT_PER_PROCESS static inline std::vector<std::string> used_;
+  WEFT_PER_PROCESS static inline std::set<std::string> used_;  ///< by files of this process
   std::string path_;
   int file_ = -1;
 };

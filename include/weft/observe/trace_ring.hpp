@@ -33,6 +33,9 @@ struct trace_record {
   std::uint64_t more;
 };
 
+/// How many bytes each takes in a ring.
+inline constexpr std::size_t trace_record_bytes = 4 * sizeof(std::uint64_t);
+
 /// A bounded ring that grows, piece by piece, until it is full; then each record replaces the oldest.
 ///
 /// Who may touch it when:
@@ -52,7 +55,7 @@ class trace_ring {
       delete pieces_[i].load(base::memory_order_relaxed);  // nobody adds any more
   }
 
-  /// *Cost*: some nanoseconds. Without memory for another piece the oldest records make room.
+  /// *Cost*: some nanoseconds. Without memory for another piece the record is lost.
   void add(const trace_record& r) noexcept {
     std::uint64_t n = added_.load(base::memory_order_relaxed);  // a single writer, also below
     base::atomic<piece*>* const place = &pieces_[n % room_ / per_piece];
@@ -100,6 +103,7 @@ class trace_ring {
  private:
   static constexpr std::size_t per_piece = 1024;
   using words = std::array<base::atomic<std::uint64_t>, 4>;
+  static_assert(sizeof(words) == trace_record_bytes);
   struct piece {
     std::array<words, per_piece> all{};
   };

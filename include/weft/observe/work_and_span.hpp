@@ -14,6 +14,7 @@
 #include <deque>
 #include <iomanip>
 #include <map>
+#include <new>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -36,7 +37,8 @@ struct task_share {
 
 /// Records one run: work is the time of all bodies, span that of the longest chain of tasks that wait for
 /// each other. Time in which the kernel executes something else, or in which a body blocks its thread, is no
-/// work. With p workers the run cannot be faster than work / p, nor than the span.
+/// work. With p workers the run cannot be faster than work / p, nor than the span. Where the record lacks
+/// memory, the run throws std::bad_alloc, at the next fork or at its end, and all figures are 0.
 /// *Thread safety*: one thread at a time.
 /// *Example*:
 /// @code
@@ -51,7 +53,8 @@ class basic_work_and_span final : public sched::run_recorder {
   /// Nothing is recorded yet.
   explicit basic_work_and_span(const work_and_span_options& options = {}) : options_(options) {}
 
-  /// Time of all bodies, in seconds; 0 before a run has ended, as all that follows.
+  /// Time of all bodies, in seconds; 0 before a run has ended or where its record lacked memory, as all that
+  /// follows.
   double work() const noexcept { return seconds_(work_); }
   /// Time of the longest chain of bodies of which each must wait for the one before, in seconds.
   double span() const noexcept { return seconds_(last_.span); }
@@ -122,17 +125,14 @@ class basic_work_and_span final : public sched::run_recorder {
       burden_ = static_cast<std::uint64_t>(parts_of_tick * static_cast<double>(options_.steal.count()) /
                                            nanoseconds_);
     }
+    forget_figures_();
+    failed_ = false;
     history_.clear();
     accesses_.clear();
     results_.assign(64, {});
     result_end_ = results_.data();
     last_result_ = &results_.back();
     bodies_.assign(64, {});
-    types_.clear();
-    by_name_.clear();
-    unnamed_ = latest_ = nullptr;
-    work_ = 0;
-    last_ = {};
     here_ = bodies_.data();
     last_body_ = &bodies_.back();
     here_->of = &type_("run");
@@ -146,9 +146,12 @@ class basic_work_and_span final : public sched::run_recorder {
     here_->first_object = UINT32_MAX;
   }
   void add_access(const sched::access& a, sched::recorded_use use) override {
-    const known_access known = history_.meet(a);
+    const known_access known = or_fail_([&] {
+      const known_access met = history_.meet(a);
+      if (use == sched::recorded_use::own && !met.is_empty()) accesses_.push_back(met), ++here_->accesses;
+      return met;
+    });
     if (use == sched::recorded_use::weak || known.is_empty()) return;
-    if (use == sched::recorded_use::own) accesses_.push_back(known), ++here_->accesses;
     history_.each_before(known, [this](const auto& group) { here_->now.wait_for(group.members, burden_); });
   }
   void begin_body() override {
@@ -190,7 +193,7 @@ class basic_work_and_span final : public sched::run_recorder {
     if (here_->children.span != 0) here_->now.wait_for(std::move(here_->children), burden_);
     time_.go_on(here_->of->after_sync);
   }
-  void end_run() noexcept override {
+  void end_run() override {
     end_piece_();
     const moment end;
     nanoseconds_ = nanoseconds_per_tick(clock_, end);
@@ -201,6 +204,9 @@ class basic_work_and_span final : public sched::run_recorder {
     bodies_.clear();
     history_.clear();
     results_.clear();
+    if (!failed_) return;
+    forget_figures_();
+    throw std::bad_alloc();
   }
 
  private:
@@ -227,10 +233,39 @@ class basic_work_and_span final : public sched::run_recorder {
     instant when;
   };
 
+  /// There is no memory: what follows is recorded as well as it can be, until a function that may throw says
+  /// so. All of these but add_access come to type_ then, since no type is known to be that of tasks without a
+  /// name.
+  WEFT_COLD void fail_() noexcept {
+    failed_ = true;
+    unnamed_ = nullptr;
+  }
+  /// Calls `f`. *Throws*: what that throws, which the record does not outlive.
+  template <class F>
+  WEFT_ALWAYS_INLINE decltype(auto) or_fail_(F f) {
+    try {
+      return f();
+    } catch (...) {
+      fail_();
+      throw;
+    }
+  }
+  void forget_figures_() noexcept {
+    types_.clear();
+    by_name_.clear();
+    unnamed_ = latest_ = nullptr;
+    work_ = 0;
+    last_.clear();
+  }
+
   /// The running body has worked since the last piece ended.
-  void end_piece_() {
+  WEFT_ALWAYS_INLINE void end_piece_() noexcept {
     const std::uint64_t length = time_.pass();
-    here_->now.add(paths_, length, here_->of->number);
+    try {
+      here_->now.add(paths_, length, here_->of->number);
+    } catch (const std::bad_alloc&) {
+      fail_();
+    }
     here_->of->work += length;
   }
   WEFT_ALWAYS_INLINE void begin_(const char* name) {
@@ -247,20 +282,26 @@ class basic_work_and_span final : public sched::run_recorder {
     here_->now.burden = outer.now.burden + burden_;
     here_->now.way.begin_with(outer.now.way);
   }
-  WEFT_NOINLINE void end_accesses_(body& ended) {
+  WEFT_NOINLINE void end_accesses_(body& ended) noexcept {
     const std::size_t first = accesses_.size() - std::exchange(ended.accesses, 0);
     for (std::size_t i = first; i < accesses_.size(); ++i) {
       // One that commutes excludes the others: the next one waits for it, as for an update.
       known_access& a = accesses_[i];
       if (a.mode == sched::access_mode::commute) a.mode = sched::access_mode::update;
-      history_.join(a).wait_for(ended.now);
+      try {
+        history_.join(a).wait_for(ended.now);
+      } catch (const std::bad_alloc&) {
+        fail_();
+      }
     }
     accesses_.resize(first);
   }
   /// The running body has a new object: the result of its child that has ended.
   WEFT_ALWAYS_INLINE void add_result_(body& ended) {
-    if (result_end_ == last_result_) [[unlikely]]
-      make_results_();
+    if (result_end_ == last_result_ && !make_results_()) [[unlikely]] {
+      ended.result = nullptr;
+      return ended.now.clear();
+    }
     made_result& r = *result_end_++;
     ++here_->results;
     r.place = std::exchange(ended.result, nullptr);
@@ -272,9 +313,13 @@ class basic_work_and_span final : public sched::run_recorder {
     for (; b.results != 0; --b.results) (--result_end_)->when.way.clear();
   }
   /// The results of the running body become objects as others: somebody may have an access to them now.
-  void keep_results_() {
-    for (const made_result* r = result_end_ - here_->results; r != result_end_; ++r)
-      history_.join(history_.meet({.object = r->place, .mode = sched::access_mode::write})) = r->when;
+  void keep_results_() noexcept {
+    try {
+      for (const made_result* r = result_end_ - here_->results; r != result_end_; ++r)
+        history_.join(history_.meet({.object = r->place, .mode = sched::access_mode::write})) = r->when;
+    } catch (const std::bad_alloc&) {
+      fail_();
+    }
     forget_results_(*here_);
   }
   WEFT_NOINLINE void end_known_object_(const void* object) noexcept {
@@ -283,17 +328,28 @@ class basic_work_and_span final : public sched::run_recorder {
   }
   WEFT_NOINLINE void make_bodies_() {
     const auto depth = here_ - bodies_.data();
-    bodies_.resize(2 * bodies_.size());
+    or_fail_([this] { bodies_.resize(2 * bodies_.size()); });
     here_ = bodies_.data() + depth;
     last_body_ = &bodies_.back();
   }
-  WEFT_NOINLINE void make_results_() {
+  /// *Returns*: whether there is memory for more.
+  WEFT_NOINLINE bool make_results_() noexcept {
     const auto count = result_end_ - results_.data();
-    results_.resize(2 * results_.size());
+    try {
+      results_.resize(2 * results_.size());
+    } catch (const std::bad_alloc&) {
+      fail_();
+      return false;
+    }
     result_end_ = results_.data() + count;
     last_result_ = &results_.back();
+    return true;
   }
   WEFT_NOINLINE type& type_(const char* name) {
+    if (failed_) throw std::bad_alloc();
+    return or_fail_([&]() -> type& { return known_type_(name); });
+  }
+  type& known_type_(const char* name) {
     if (name == nullptr) name = sched::default_options.name;
     if (latest_ == nullptr || std::strcmp(latest_->name.c_str(), name) != 0) {
       auto known = by_name_.find(name);
@@ -330,6 +386,7 @@ class basic_work_and_span final : public sched::run_recorder {
   std::map<std::string, type*, std::less<>> by_name_;
   type* unnamed_ = nullptr;  ///< that of tasks without a name, if there were any
   type* latest_ = nullptr;   ///< the named type that was asked for last
+  bool failed_ = false;      ///< there was no memory for something: the record is of no use
   instant last_;
 };
 

@@ -14,7 +14,8 @@ enum class recorded_use : std::uint8_t {
 };
 
 /// Is told what happens in one run, by the thread that executes it. Each body ends before the one around it
-/// goes on. What a function throws ends the run, as if the task had thrown it.
+/// goes on. What a function throws ends the run, as if the task had thrown it. A function that must not throw
+/// keeps its failure for the next one that may, at the latest for end_run.
 class run_recorder {
  public:
   run_recorder() = default;
@@ -43,8 +44,9 @@ class run_recorder {
   virtual void end_object(const void* object) noexcept = 0;
   /// The running body waits for its children.
   virtual void sync() noexcept = 0;
-  /// The first body of the run has ended, with all below it.
-  virtual void end_run() noexcept = 0;
+  /// The first body of the run has ended, with all below it. What this throws is what the run throws, unless
+  /// its tasks have thrown already.
+  virtual void end_run() = 0;
 
  protected:
   ~run_recorder() = default;

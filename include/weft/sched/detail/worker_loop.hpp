@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The life of a worker: execute a strand to its end or until it waits, find the next, sleep when there is
-// none.
+// The life of a worker: execute a strand to its end or until it waits, find the next, else sleep.
 #pragma once
 
 #include <weft/context/overflow.hpp>
@@ -81,12 +80,15 @@ inline void set_inline_limit(strand& s) noexcept {
 /// Runs the closure for which the strand was made.
 inline void run_first_body(strand& s, closure& c) noexcept {
   if (s.recorder != nullptr) [[unlikely]] {
+    bool begun = false;
     try {
-      const observe::recorded_root whole(s);
+      observe::recorded_root whole(s);
+      begun = true;
       run_body(s, c);
-    } catch (...) {  // what begins the record
-      c.what->drop(c);
-      s.thrown = std::current_exception();
+      whole.end();
+    } catch (...) {  // what begins or ends the record
+      if (!begun) c.what->drop(c);
+      if (!s.thrown) s.thrown = std::current_exception();
     }
   } else if (s.row != nullptr && c.what->untraced == nullptr) [[unlikely]] {
     const observe::traced_body here(s, c.what->options(c).name, 0);
