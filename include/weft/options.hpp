@@ -49,8 +49,7 @@ struct runtime_options {
   unsigned workers = 0;  ///< WEFT_WORKERS: kernel threads; 0: what affinity mask and CPU quota allow
   std::size_t stack_size = std::size_t{1} << 20;  ///< WEFT_STACK_SIZE: bytes of each context's stack
   bool inlining = true;                           ///< WEFT_INLINING: whether fork may run a task at once
-  unsigned surplus = 4;     ///< WEFT_SURPLUS: tasks in a row left to thieves after a pause (0 counts as 1)
-                            ///< before it runs tasks inside fork
+  unsigned surplus = 4;     ///< WEFT_SURPLUS: tasks in a row left to thieves after a pause; 0 counts as 1
   unsigned cap = 1u << 14;  ///< WEFT_CAP: tasks that a strand keeps before fork runs some of them
   unsigned versions = 4;    ///< WEFT_VERSIONS: most versions of one object; 1: none is renamed
   std::chrono::microseconds spin{100};  ///< WEFT_SPIN_US: how long an idle worker searches before it sleeps

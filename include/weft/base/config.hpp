@@ -83,7 +83,8 @@
 #endif
 #endif
 
-/// Checked builds detect violated rights at run time (DESIGN: "After a fork"); default in Debug.
+/// Checked builds detect violated rights at run time (docs/how-to/debug-a-task-program.md); default in
+/// Debug.
 #ifndef WEFT_CHECKED
 #ifdef NDEBUG
 #define WEFT_CHECKED 0

@@ -322,7 +322,8 @@ WEFT_ALWAYS_INLINE auto fork_arguments(std::index_sequence<I...>, const task_opt
 /// Makes a task that calls `f` with the arguments, ordered against other tasks by the rights it declares on
 /// objects.
 ///
-/// *Requires*: called in a task. Rights are delegated as DESIGN 2.3 allows (checked at compile time).
+/// *Requires*: called in a task. Rights are delegated as the table in
+/// docs/how-to/use-more-access-modes.md allows (checked at compile time).
 ///
 /// *Effects*: as if `f` were called here; it may run now, later, or on another worker, but only when all
 /// earlier tasks that conflict with it have ended. Arguments that are not objects are copied or moved.

@@ -103,7 +103,6 @@ class trace_ring {
  private:
   static constexpr std::size_t per_piece = 1024;
   using words = std::array<base::atomic<std::uint64_t>, 4>;
-  static_assert(sizeof(words) == trace_record_bytes);
   struct piece {
     std::array<words, per_piece> all{};
   };

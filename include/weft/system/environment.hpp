@@ -31,7 +31,7 @@ inline constexpr environment_variable environment_table[] = {
      "workers of a runtime; 0: as many as affinity mask and CPU quota allow, whatever the program says"},
     {"WEFT_STACK_SIZE", "bytes of a context's stack (suffix k or m)"},
     {"WEFT_INLINING", "0: fork never runs a task at once inside itself; 1: it may"},
-    {"WEFT_SURPLUS", "stealable closures a worker keeps before it runs tasks inside fork"},
+    {"WEFT_SURPLUS", "tasks in a row that a strand leaves to thieves after a pause; 0 counts as 1"},
     {"WEFT_CAP", "tasks that a strand keeps before fork runs some of them"},
     {"WEFT_VERSIONS", "most versions of one object; 1: none is renamed"},
     {"WEFT_SPIN_US", "microseconds an idle worker searches before it sleeps"},
