@@ -126,9 +126,9 @@ void told_program() {
   weft::sync();
 }
 
-/// Whether a record that lacks memory is empty, and the next one is right again. Where the program itself lacks
-/// memory, e.g. for the first block of an arena, the record holds what had run until then. Returns how many
-/// allocations were made to fail.
+/// Whether a record that lacks memory is empty, and the next one is right again. Where the program itself
+/// lacks memory, e.g. for the first block of an arena, the record holds what had run until then. Returns how
+/// many allocations were made to fail.
 template <class Recorder, class... A>
 long fail_recorded(bool from_then_on, const A&... arguments) {
   weft::runtime rt({.workers = 1});

@@ -30,7 +30,7 @@ struct partition_options {
 
 /// What one process has done for a partitioned step so far.
 struct partition_counters {
-  std::uint64_t steps = 0;
+  std::uint64_t steps = 0;            ///< iterations in which it took part
   std::uint64_t tasks = 0;            ///< of the step, executed here
   std::uint64_t messages = 0;         ///< sent, all kinds
   std::uint64_t bytes = 0;            ///< of these

@@ -54,7 +54,9 @@ class thread_cluster {
   /// One of them, in whose place a thread of each() is.
   class process {
    public:
+    /// Its number, from 0.
     int rank() const noexcept { return rank_; }
+    /// How many processes there are.
     int size() const noexcept { return of_.size(); }
 
    private:

@@ -77,6 +77,7 @@ class graph_file final : public sched::run_recorder {
   /// How many edges, where a task that waits for another one for several objects counts so often.
   std::size_t edges() const noexcept { return edge_count_; }
 
+ private:
   void begin_run() override {
     forget_graph_();
     failed_ = false;
@@ -136,7 +137,6 @@ class graph_file final : public sched::run_recorder {
     throw std::bad_alloc();
   }
 
- private:
   struct node {
     std::uint32_t number, type, parent;
   };

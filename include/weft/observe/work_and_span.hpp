@@ -116,6 +116,7 @@ class basic_work_and_span final : public sched::run_recorder {
     for (unsigned p = 1; p <= 1024; p *= 2) out << p << ',' << speed_up(p) << '\n';
   }
 
+ private:
   void begin_run() override {
     clock_ = moment();
     {
@@ -209,7 +210,6 @@ class basic_work_and_span final : public sched::run_recorder {
     throw std::bad_alloc();
   }
 
- private:
   struct type {
     type(std::string n, std::uint32_t i) : name(std::move(n)), number(i) {}
 

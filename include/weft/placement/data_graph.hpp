@@ -15,8 +15,10 @@ namespace weft::inline WEFT_ABI::placement {
 template <class Integer>
 struct data_graph {
   std::vector<Integer> begin{0};  ///< of the neighbours of each vertex, and one behind the last
-  std::vector<Integer> neighbour, edge_weight, vertex_weight;
-  std::vector<std::uint32_t> datum;  ///< of each vertex
+  std::vector<Integer> neighbour;      ///< the vertices at the other ends of its edges
+  std::vector<Integer> edge_weight;    ///< in proportion to the bytes that are sent if the edge is cut
+  std::vector<Integer> vertex_weight;  ///< in proportion to the time of the tasks at the datum
+  std::vector<std::uint32_t> datum;    ///< of each vertex
 };
 
 /// The data at which tasks are executed are the vertices. A datum that such a task uses besides its own is

@@ -13,14 +13,16 @@ namespace weft::inline WEFT_ABI::placement {
 
 /// Task `to` reads what task `from` has written.
 struct arc {
-  std::uint32_t from, to;
-  double bytes;
+  std::uint32_t from;  ///< the number of a task
+  std::uint32_t to;    ///< the number of another one
+  double bytes;        ///< that are sent where the two are on different processors
 };
 
 /// A task uses a datum.
 struct use {
-  std::uint32_t task, datum;
-  bool writes;
+  std::uint32_t task;   ///< its number
+  std::uint32_t datum;  ///< its number
+  bool writes;          ///< otherwise it only reads it
 };
 
 /// One iteration of a repeated graph. Tasks are numbered in reference order, data by their first use.
@@ -34,7 +36,7 @@ struct task_graph {
 
 /// Processors that are alike, and what it takes to send something from one to another.
 struct machine {
-  unsigned processors = 1;
+  unsigned processors = 1;  ///< how many
   double latency = 20e-6;  ///< of a message, in seconds
   double bandwidth = 1e9;  ///< in bytes per second
 

@@ -32,7 +32,8 @@ class append_file : public append_stream {
   static std::unique_ptr<stream::stream_layout> layout_(const std::string& path, const append_options& o) {
     if (o.layout == append_layout::segmented)
       return std::make_unique<stream::segmented_layout>(
-          path, stream::segmented_layout::options{o.overwrite, o.commit_every, o.sync, o.readable});
+          path,
+          stream::segmented_layout::options{o.overwrite, o.commit_every, o.durable, o.sync, o.readable});
     return std::make_unique<stream::plain_layout>(
         path, stream::plain_layout::options{o.overwrite, o.commit_every, o.durable, o.sync, o.readable});
   }

@@ -26,7 +26,7 @@ struct append_options {
   std::size_t memory = std::size_t{64} << 20;  ///< bytes in memory before later parts go to scratch files
   std::size_t buffer = std::size_t{1} << 20;   ///< bytes that a worker appends before they are written
   std::uint64_t commit_every = std::uint64_t{64} << 20;  ///< bytes between commits; 0: none
-  bool durable = false;   ///< plain: commits survive a power failure, not only a crash
+  bool durable = false;   ///< commits survive a power failure, not only a crash
   bool sync = true;       ///< close() returns when the file is safe on disk
   std::string scratch{};  ///< prefix of scratch files; empty: the path, or a temporary one
 };

@@ -4,6 +4,7 @@
 
 #include <weft/stream/detail/memory.hpp>
 
+#include <algorithm>
 #include <span>
 
 namespace weft::inline WEFT_ABI::stream {
@@ -48,7 +49,12 @@ class stream_layout {
   /// The first `size` bytes are placed; one call at a time.
   virtual void placed(std::uint64_t /*size*/, std::uint32_t /*crc*/) {}
   /// How many bytes make a call worth while.
-  virtual std::size_t worth_while() const noexcept { return std::size_t{1} << 20; }
+  virtual std::size_t worth_while() const noexcept { return between_commits(0); }
+  /// The same for a layout that commits every so many bytes; 0: it does not.
+  static std::size_t between_commits(std::uint64_t commit_every) noexcept {
+    constexpr std::uint64_t usual = std::uint64_t{1} << 20;
+    return commit_every == 0 ? usual : std::min(usual, commit_every);
+  }
   /// Lets a producer wait where bytes are taken more slowly than they come.
   virtual void wait_for_room() {}
   /// All has been placed: publishes the stream. Called once, last.

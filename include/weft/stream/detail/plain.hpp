@@ -50,10 +50,7 @@ class plain_layout final : public stream_layout {
         size_ - committed_.load(base::memory_order_relaxed) >= options_.commit_every)
       make_commit_();
   }
-  std::size_t worth_while() const noexcept override {
-    constexpr std::uint64_t usual = std::uint64_t{1} << 20;
-    return options_.commit_every == 0 ? usual : std::min(usual, options_.commit_every);
-  }
+  std::size_t worth_while() const noexcept override { return between_commits(options_.commit_every); }
   bool readable() const noexcept override { return options_.readable; }
   void read_at(std::span<std::byte> to, std::uint64_t offset) const override {
     if (part_.read_at(to.data(), to.size(), offset) < to.size()) io::fail(EIO, "read", part_.path(), offset);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace weft::inline WEFT_ABI::stream {
 
@@ -20,12 +21,15 @@ class segmented_layout final : public stream_layout {
     bool overwrite = false;
     std::uint64_t commit_every = 0;  ///< bytes after which data files and index are written as far as they
                                      ///< go; 0: when a buffer of theirs is full
+    bool durable = false;            ///< commits survive a power failure
     bool sync = true;                ///< the finished file survives a power failure
     bool readable = false;           ///< keeps in memory where all bytes are
   };
   /// *Throws*: std::system_error, also if `path` exists and is not to be overwritten.
   segmented_layout(const std::string& path, const options& o)
-      : options_(o), reserved_(reservation::to_write(path, o.overwrite)) {}
+      : options_(o), reserved_(reservation::to_write(path, o.overwrite)) {
+    if (o.durable) reserved_.log().sync();  // an empty log would stand in the way of recovery
+  }
 
   bool files_blocks() const noexcept override { return true; }
   void begin_block(std::uint32_t worker_buffer, block& b) override {
@@ -55,15 +59,18 @@ class segmented_layout final : public stream_layout {
   void place(std::span<const piece> pieces) override {
     for (const piece& p : pieces) {
       index_.add(p.in->file, p.in->begin + p.begin, p.size, p.crc);
+      if (options_.durable) to_synchronise_.insert(p.in->file);
       if (options_.readable) note_place_(p);
       placed_ += p.size;
     }
   }
+  std::size_t worth_while() const noexcept override { return between_commits(options_.commit_every); }
   bool wants_commit() const noexcept override {
     return options_.commit_every != 0 && placed_ - committed() >= options_.commit_every;
   }
   void commit() override {
-    index_.commit(false);
+    synchronise_data_();
+    index_.commit(options_.durable);
     committed_.store(placed_, base::memory_order_relaxed);
   }
   std::uint64_t committed() const noexcept override {
@@ -109,6 +116,7 @@ class segmented_layout final : public stream_layout {
   struct data_file {
     io::file data;
     std::uint64_t size = data_header_size;
+    bool named = false;  ///< its name is on the device
   };
   /// The file of a worker buffer, which is made when it is needed. *Thread safety*: any thread, here and
   /// below.
@@ -124,6 +132,21 @@ class segmented_layout final : public stream_layout {
       numbers_[worker_buffer] = number;
     }
     return numbers_[worker_buffer];
+  }
+  /// The data files have all bytes that were placed on the device, and names.
+  void synchronise_data_() {
+    bool unnamed = false;
+    for (const std::uint32_t number : to_synchronise_) {
+      data_file& f = file_(number);
+      if (f.named) {
+        f.data.sync_data();
+      } else {
+        f.data.sync();
+        unnamed = f.named = true;
+      }
+    }
+    if (unnamed) reserved_.in().sync();
+    to_synchronise_.clear();
   }
   data_file& file_(std::uint32_t number) const {
     const std::lock_guard hold(mutex_);
@@ -146,6 +169,7 @@ class segmented_layout final : public stream_layout {
   std::uint64_t placed_ = 0;
   base::atomic<std::uint64_t> committed_{0};
   reservation reserved_;
+  std::set<std::uint32_t> to_synchronise_;  // data files with bytes that were placed since the last commit
   segment_index index_{reserved_.part(), reserved_.salt(), reserved_.in()};
   std::uint32_t last_file_ = none;  // where the last bytes placed are,
   std::uint64_t last_end_ = 0;      // and end
