@@ -14,7 +14,7 @@ namespace weft::inline WEFT_ABI::placement {
 /// Symmetric, without loops and parallel edges, as compressed rows; weights are whole numbers from 1.
 template <class Integer>
 struct data_graph {
-  std::vector<Integer> begin{0};  ///< of the neighbours of each vertex, and one behind the last
+  std::vector<Integer> begin{0};       ///< of the neighbours of each vertex, and one behind the last
   std::vector<Integer> neighbour;      ///< the vertices at the other ends of its edges
   std::vector<Integer> edge_weight;    ///< in proportion to the bytes that are sent if the edge is cut
   std::vector<Integer> vertex_weight;  ///< in proportion to the time of the tasks at the datum

@@ -37,8 +37,8 @@ struct task_graph {
 /// Processors that are alike, and what it takes to send something from one to another.
 struct machine {
   unsigned processors = 1;  ///< how many
-  double latency = 20e-6;  ///< of a message, in seconds
-  double bandwidth = 1e9;  ///< in bytes per second
+  double latency = 20e-6;   ///< of a message, in seconds
+  double bandwidth = 1e9;   ///< in bytes per second
 
   /// When what was sent is there, in seconds.
   double delay(double bytes) const noexcept { return latency + bytes / bandwidth; }
