@@ -402,6 +402,11 @@ TEST_CASE("export makes an ordinary file, whole or not at all") {
   reader.export_plain(here / "out", true);
   CHECK(slurp(here / "out") == w.text());
   CHECK_THROWS_AS(reader.export_plain(here / "no/out"), std::system_error);
+  const std::string longest(255, 'n');
+  reader.export_plain(here / longest, true);
+  reader.export_plain(here / longest, true);
+  CHECK(std::filesystem::file_size(here / longest) == reader.size());
+  std::filesystem::remove(here / longest);
   std::string data = slurp(w.data(1));
   data.back() = static_cast<char>(data.back() ^ 1);
   spill(w.data(1), data);

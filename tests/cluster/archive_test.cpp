@@ -100,6 +100,10 @@ template <class Archive>
 void serialize(Archive& a, outer& o) {
   a(o.array[0], o.array[1]);
 }
+struct named_numbers : std::vector<int> {
+  std::string name;
+};
+struct numbers : std::vector<int> {};
 enum class colour : short { red, green };
 class no_default {
  public:
@@ -133,6 +137,7 @@ static_assert(travels<std::deque<std::variant<std::monostate, part>>> && travels
 static_assert(travels<std::pair<int, part>> && travels<std::tuple<>> && travels<std::tuple<int, part>>);
 static_assert(travels<part> && travels<nested> && travels<tree> && travels<sixteen> && travels<half_open> &&
               travels<outer> && travels<declared>);
+static_assert(travels<numbers> && !travels<named_numbers>);  // its name would be lost
 static_assert(!travels<int*> && !travels<void (*)()> && !travels<int part::*> && !travels<int&>);
 static_assert(!travels<std::string_view> && !travels<std::span<int>> &&
               !travels<std::reference_wrapper<int>>);

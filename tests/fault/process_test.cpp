@@ -4,7 +4,9 @@
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/environment.hpp"
+#include "support/scratch.hpp"
 
+#include <weft/append.hpp>
 #include <weft/weft.hpp>
 
 #include <sched.h>
@@ -147,6 +149,30 @@ TEST_CASE("after POSIX fork the child gets an error from its parent's runtime, a
   CHECK_THAT(r.output, contains("parent 1\nerror '"));
   CHECK_THAT(r.output, contains("fork"));
   CHECK_THAT(r.output, contains("own 1\nchild 0 parent 1\n"));
+}
+
+TEST_CASE("after POSIX fork the child may write a file durably, as its parent has done") {
+  const weft_test::scratch in;
+  const child_result r = run_in_child([&] {
+    const auto write = [&](const char* name) {
+      weft::runtime rt({.workers = 2});
+      weft::append_file file(in / name, {.buffer = 4096, .commit_every = 4096, .durable = true});
+      rt.run(
+          [](weft::append out) {
+            for (int i = 0; i < 20; ++i)
+              weft::fork([](weft::append to) { to.write(std::string(4096, 'x')); }, out);
+          },
+          file);
+      const bool committed = file.committed() > 0;
+      file.close();
+      return committed;
+    };
+    std::printf("parent %d\n", write("parent"));
+    const int status = forked([&] { std::printf("own %d\n", write("child")); });
+    std::printf("child %d parent %d\n", status, write("again"));
+  });
+  CHECK(r.exit_code == 0);
+  CHECK(r.output == "parent 1\nown 1\nchild 0 parent 1\n");
 }
 
 TEST_CASE("after POSIX fork the child may destroy its parent's runtime at once, or leave it to exit") {

@@ -48,6 +48,35 @@ struct by_value_category {
 
 }  // namespace
 
+TEST_CASE("what a task's callable owns is released when the task has ended") {
+  on_each_runtime([](weft::runtime& rt) {
+    rt.run([] {
+      const auto owned = std::make_shared<int>(1);
+      auto task = [kept = owned] {};
+      weft::fork(std::move(task));
+      weft::sync();
+      CHECK(owned.use_count() == 1);
+    });
+  });
+}
+
+TEST_CASE("call operators with every qualifier declare their parameters") {
+  struct by_const_reference {
+    void operator()(weft::update<int> x) const& noexcept { *x += 1; }
+  };
+  struct of_a_temporary {
+    void operator()(weft::update<int> x) && noexcept { *x += 10; }
+  };
+  on_each_runtime([](weft::runtime& rt) {
+    int x = 0;
+    rt.run([&] {
+      weft::fork(by_const_reference(), weft::update(weft::borrow(x)));
+      weft::fork(of_a_temporary(), weft::update(weft::borrow(x)));
+    });
+    CHECK(x == 11);
+  });
+}
+
 TEST_CASE("functions, by name, by pointer and by reference") {
   on_each_runtime([](weft::runtime& rt) {
     calls = 0;

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -56,6 +57,19 @@ TEST_CASE("a body of a recorded run may use after sync what it has delegated") {
     return a.get() + b.get();
   });
   CHECK(sum == 3);
+}
+
+TEST_CASE("a right to contribute used after it was delegated") {
+  check_stopped("changes an object after it delegated the right to change it to ", [](weft::update<long> v) {
+    weft::fork(
+        parent,
+        [](auto sum) {
+          sum += 1L;
+          weft::fork(child, [](auto part) { part += 2L; }, sum);
+          sum += 3L;
+        },
+        weft::reduce(v, std::plus<>{}));
+  });
 }
 
 TEST_CASE("a right used after it was delegated") {

@@ -218,6 +218,13 @@ TEST_CASE("after a failed write of the header, no values that may count are over
       const weft_test::switched fails(header_writes, failure);
       CHECK_THROWS_AS(g.fill(rt, value_at), std::system_error);
     }
+    std::vector<double> row(static_cast<std::size_t>(g.geometry().columns) + 2);
+    for (const std::size_t i : {5, 6}) {  // of one row of tiles
+      g.read_row(i, row);
+      CHECK(row[0] == value_at(i, 0, 0));  // of the boundary
+      const weft_test::switched fails(header_writes, failure);
+      CHECK_THROWS_AS(g.fill(rt, value_at), std::system_error);
+    }
     g.begin_fill(value_at);
     CHECK(refusal(in / "grid").find("not filled to its end") != std::string::npos);
     g.fill_tiles(rt, 0, 1, value_at);

@@ -233,6 +233,14 @@ TEST_CASE("long sweeps write a line about their state") {
   std::ostringstream none;
   ooc::sweep(rt, g, 1, kernel_23{}, {.disk = some_disk, .progress = &none});
   CHECK(none.str().empty());
+  std::ofstream full("/dev/full");
+  full.exceptions(std::ios::badbit);
+  ooc::sweep(rt, g, 30, kernel_23{},
+             {.policy = ooc::policy::three_buffers,
+              .disk = some_disk,
+              .progress = &full,
+              .progress_every = std::chrono::milliseconds(1)});
+  CHECK_FALSE(full.good());
 }
 
 TEST_CASE("a grid of floats without coefficients") {

@@ -331,6 +331,10 @@ TEST_CASE("who opens a stream while it is replaced gets the old version or the n
     CHECK(bytes_of(here / "s") == "new");
     write(here / "s", "old", {.layout = append_layout::segmented, .overwrite = true});
     meanwhile = {replace, data_file(), 0};
+    append_reader(here / "s").export_plain(here / "copy", true);
+    CHECK(bytes_of(here / "copy") == "new");
+    write(here / "s", "old", {.layout = append_layout::segmented, .overwrite = true});
+    meanwhile = {replace, data_file(), 0};
     CHECK(weft::recoverable(here / "s").was_complete);
     CHECK_FALSE(meanwhile.act);
     CHECK(bytes_of(here / "s") == "new");

@@ -13,9 +13,13 @@
 #include <cerrno>
 #include <chrono>
 #include <memory>
+#include <mutex>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 using weft::this_task::blocking;
 using weft_test::contains;
@@ -86,6 +90,43 @@ TEST_CASE("a blocking call runs where the program may, also if workers are pinne
   });
   CHECK(of_worker == 1);
   CHECK(of_call == of_program);
+}
+
+namespace {
+
+/// Gives itself back to a pool when it dies.
+struct pooled {
+  weft::mutex* pool;
+  std::vector<long>* returned;
+  long value = 0;
+  pooled(weft::mutex& m, std::vector<long>& r) : pool(&m), returned(&r) {}
+  pooled(pooled&& other) noexcept
+      : pool(std::exchange(other.pool, nullptr)), returned(other.returned), value(other.value) {}
+  ~pooled() {
+    if (pool == nullptr) return;
+    const std::lock_guard hold(*pool);
+    if (value % 8 == 0) weft::this_task::sleep_for(std::chrono::microseconds(100));  // others wait meanwhile
+    returned->push_back(value);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("destructors of shared values may wait, and other workers go on with their tasks") {
+  for (const unsigned workers : {1u, 2u, 4u}) {
+    weft::runtime rt({.workers = workers, .inlining = false});
+    weft::mutex pool;
+    std::vector<long> returned;
+    rt.run([&] {
+      for (long i = 0; i < 400; ++i)
+        weft::fork([&pool, &returned, i] {
+          weft::shared<pooled> b(pooled(pool, returned));
+          weft::fork([i](pooled& x) { x.value = i; }, weft::update(b));
+        });
+    });
+    CHECK(returned.size() == 400);
+    CHECK(std::accumulate(returned.begin(), returned.end(), 0L) == 400 * 399 / 2);
+  }
 }
 
 TEST_CASE("what a blocking call returns or throws comes back") {

@@ -108,8 +108,11 @@ class append_reader {
     });
     if (old && S_ISREG(old->st_mode)) bytes_of.share_access_of(*old);
     bytes_of.sync();
+    const std::optional<io::file> replaced = in.open_if_readable(name);
+    const std::uint64_t salt = replaced ? stream::salt_of(*replaced) : 0;
     out.publish(name, overwrite);
     in.sync();
+    if (salt != 0) stream::remove_data_files(in, name, salt);
   }
 
  private:

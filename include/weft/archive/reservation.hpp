@@ -137,16 +137,18 @@ class reservation {
     if (!in_.is(*part_, part_name(name_)))
       throw error("weft: '" + part_->path() + "' was removed or replaced while it was written");
     if (overwrite_) demand_replaceable_(in_.look(name_));
+    const std::uint64_t published = salt_of(*part_);
     part_->close();
     in_.rename(part_name(name_), name_, overwrite_);
-    end(durable);
+    end_(durable, published);
   }
   /// The same, of a file that is complete before anybody has seen it; then the unfinished one is removed.
   void publish(io::unnamed_file& complete) {
     if (overwrite_) demand_replaceable_(in_.look(name_));
+    const std::uint64_t published = salt_of(complete.content());
     complete.publish(name_, overwrite_);
-    if (part_) return end_publication();
-    end(true);
+    if (part_) in_.remove(part_name(name_));
+    end_(true, published);
   }
   /// The same, where that was done by an earlier recovery.
   void end_publication() {
@@ -155,14 +157,7 @@ class reservation {
   }
   /// The stream is published, or lost without its index: removes data files that are not those of the
   /// published one, and the log.
-  void end(bool durable) {
-    if (durable) in_.sync();
-    const std::uint64_t published = salt_of_published_();
-    for (const std::uint64_t salt : {head_.replaced, head_.salt})
-      if (salt != 0 && salt != published) remove_data_files(in_, name_, salt);
-    in_.remove(log_name(name_));
-    log_->close();
-  }
+  void end(bool durable) { end_(durable, salt_of_published_()); }
   /// Removes the unfinished file, the data files and the log: nothing of them can be recovered, or wanted.
   void discard() {
     if (in_.is(*part_, part_name(name_))) in_.remove(part_name(name_));
@@ -203,6 +198,13 @@ class reservation {
     return published ? salt_of(*published) : 0;
   }
 
+  void end_(bool durable, std::uint64_t published) {
+    if (durable) in_.sync();
+    for (const std::uint64_t salt : {head_.replaced, head_.salt})
+      if (salt != 0 && salt != published) remove_data_files(in_, name_, salt);
+    in_.remove(log_name(name_));
+    log_->close();
+  }
   /// Removes what an earlier writer has left, if it has ended; else throws.
   void clear_leftovers_() const {
     std::optional<io::file> log = in_.open_if_exists(log_name(name_), O_RDWR);
@@ -219,6 +221,7 @@ class reservation {
     }
     const std::optional<io::file> published = in_.open_if_readable(name_);
     const bool was_published = published && (head->names(*published) || salt_of(*published) == head->salt);
+    if (!published && in_.has(name_)) io::fail(EACCES, "open", in_.path_of(name_));  // whose data are these?
     if (!was_published)
       remove_data_files(in_, name_, head->salt);
     else if (head->replaced != 0 && head->replaced != head->salt)

@@ -42,9 +42,13 @@ concept serializes_itself = requires(T& value, Archive& a) { value.serialize(a);
 template <class T, class Archive>
 concept serialized_by_function = requires(T& value, Archive& a) { serialize(a, value); };
 
-/// Containers of the standard library, and those like them, that can be filled again.
+template <class C, class Function>
+C class_of(Function C::*);
+/// Containers of the standard library, and those like them, that can be filled again; and classes derived
+/// from one that add no members.
 template <class T>
 concept refillable = std::ranges::sized_range<T> && requires(T& c, typename T::value_type v) {
+  requires sizeof(decltype(class_of(&T::clear))) == sizeof(T);
   c.clear();
   c.insert(c.end(), std::move(v));
 };

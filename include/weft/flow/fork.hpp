@@ -287,8 +287,9 @@ WEFT_ALWAYS_INLINE auto fork_kept(const task_options* options, F&& f, typename A
   if constexpr (weak_only<Adaptors...>) {
     fork_weak<WithOptions, R, callable, Adaptors...>(s, options, r, std::forward<F>(f), std::move(kept)...);
   } else if (!WithOptions && s.may_inline()) [[likely]] {
-    if constexpr (std::is_lvalue_reference_v<F> && std::is_class_v<callable>) {
-      callable own(f);  // the task's own, as in a closure
+    if constexpr (std::is_class_v<callable> &&
+                  (std::is_lvalue_reference_v<F> || !std::is_trivially_destructible_v<callable>)) {
+      callable own(std::forward<F>(f));  // the task's own, as in a closure
       run_inline<Adaptors...>(r, std::move(own), kept...);
     } else {
       run_inline<Adaptors...>(r, std::forward<F>(f), kept...);

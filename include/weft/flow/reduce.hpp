@@ -90,6 +90,7 @@ class reduce {
   template <class V>
   const reduce& operator+=(V&& v) const {
     if (into_ == nullptr) base::fail("a right to contribute was used where it was named; hand it to a task");
+    flow::used(value_, flow::access_mode::reduce);
     into_->add(std::forward<V>(v));
     return *this;
   }

@@ -14,9 +14,9 @@ namespace weft::inline WEFT_ABI {
 /// the handle. *Requires*: a handle made in a task is destroyed by that task, or outside tasks after it; a
 /// right taken from a handle is handed to a task before the handle ends (the memory is reused when nobody can
 /// hold a right any more), and a right on a result before a sync() that throws: the result may be lost then,
-/// and only the handle knows. *Cost*: in a task, an addition and a comparison; outside, one allocation.
-/// *Thread safety*: only the task that made the handle uses it; the runtime orders accesses to the value.
-/// *Source*: Shared of Athapascan-1.
+/// and only the handle knows; T's destructor may wait, but forks no tasks. *Cost*: in a task, an addition and
+/// a comparison; outside, one allocation. *Thread safety*: only the task that made the handle uses it; the
+/// runtime orders accesses to the value. *Source*: Shared of Athapascan-1.
 template <class T>
 class shared {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>, "weft: shared<T> takes a plain object type");

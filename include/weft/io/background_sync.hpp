@@ -5,6 +5,7 @@
 #include <weft/io/file.hpp>
 
 #include <aio.h>
+#include <unistd.h>
 
 #include <memory>
 #include <new>
@@ -12,12 +13,13 @@
 namespace weft::inline WEFT_ABI::io {
 
 /// A sync_data() that began at construction and ends at finish() or destruction. POSIX has such requests
-/// (aio_fsync); where none can be made, finish() does it. The file must outlive it. *Thread safety*: one
-/// thread.
+/// (aio_fsync); where none can be made, finish() does it, and so it does in a child of a process that has
+/// made some: the threads that serve requests are not there, and the C library does not know that. The file
+/// must outlive it. *Thread safety*: one thread.
 class background_sync {
  public:
   explicit background_sync(file& of) noexcept : of_(of) {
-    if (request_ == nullptr) return;
+    if (request_ == nullptr || !has_threads_()) return;
     request_->aio_fildes = of.descriptor();
     request_->aio_sigevent.sigev_notify = SIGEV_NONE;
     running_ = ::aio_fsync(O_DSYNC, request_.get()) == 0;
@@ -36,6 +38,10 @@ class background_sync {
   }
 
  private:
+  static bool has_threads_() noexcept {
+    static const pid_t first_user = ::getpid();
+    return ::getpid() == first_user;
+  }
   int wait_() noexcept {
     running_ = false;
     const aiocb* const all[] = {request_.get()};

@@ -58,7 +58,7 @@ class directory {
   std::optional<struct stat> look(const std::string& name) const {
     struct stat about;
     if (::fstatat(opened_.descriptor(), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0) return about;
-    if (errno != ENOENT) fail(errno, "ask for", path_of(name));
+    if (errno != ENOENT && errno != ENAMETOOLONG) fail(errno, "ask for", path_of(name));
     return std::nullopt;
   }
   bool has(const std::string& name) const { return look(name).has_value(); }
@@ -75,10 +75,10 @@ class directory {
     if (!named) return std::nullopt;
     if (S_ISLNK(named->st_mode)) throw error("weft: '" + path_of(name) + "' is a symbolic link");
     if (!S_ISREG(named->st_mode)) refuse_kind_(name);
-    const int descriptor = open_(name, access | O_NOFOLLOW | O_NONBLOCK, 0);
-    if (descriptor < 0 && errno == ENOENT) return std::nullopt;
-    if (descriptor < 0) fail(errno, access == O_RDONLY ? "open" : "open for writing", path_of(name));
-    file opened(descriptor, path_of(name));
+    std::string path = path_of(name);
+    file opened(open_(name, access | O_NOFOLLOW | O_NONBLOCK, 0), std::move(path));
+    if (!opened && errno == ENOENT) return std::nullopt;
+    if (!opened) fail(errno, access == O_RDONLY ? "open" : "open for writing", opened.path());
     if (!opened.regular()) refuse_kind_(name);  // it has been replaced meanwhile
     return opened;
   }
@@ -89,19 +89,24 @@ class directory {
     return std::move(*opened);
   }
   /// Opens a file that may be anybody's, for reading. *Returns*: nothing if there is none, it is no ordinary
-  /// file, or may not be read.
+  /// file, or may not be read. *Throws*: std::system_error if it cannot be opened for another reason, such as
+  /// too many open files.
   std::optional<file> open_if_readable(const std::string& name) const {
     const std::optional<struct stat> named = look(name);
     if (!named || !S_ISREG(named->st_mode)) return std::nullopt;
-    file opened(open_(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0), path_of(name));
+    std::string path = path_of(name);
+    file opened(open_(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0), std::move(path));
+    if (!opened && errno != ENOENT && errno != ELOOP && errno != EACCES && errno != EPERM)
+      fail(errno, "open", opened.path());
     if (!opened || !opened.regular()) return std::nullopt;
     return opened;
   }
   /// A new file, open for reading and writing. *Throws*: EEXIST if the name is taken, also by a link.
   file create(const std::string& name, mode_t mode) const {
-    const int descriptor = open_(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
-    if (descriptor < 0) fail(errno, "create", path_of(name));
-    return file(descriptor, path_of(name));
+    std::string path = path_of(name);
+    file made(open_(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode), std::move(path));
+    if (!made) fail(errno, "create", made.path());
+    return made;
   }
   /// Gives a file another name. *Throws*: EEXIST if `to` exists and not `replace`; the file then keeps its
   /// name.
@@ -186,11 +191,10 @@ class unnamed_file {
   unnamed_file(const directory& in, std::string hint, mode_t mode) : in_(in), hint_(std::move(hint)) {
     constexpr const char* kernel_names = "/proc/self/fd";  // how such a file gets its name
     if (::access(kernel_names, X_OK) == 0) {
-      const int descriptor = in.open_(".", O_TMPFILE | O_RDWR, mode);
-      if (descriptor >= 0)
-        file_ = file(descriptor, in.path_of(hint_));
-      else if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOSYS)
-        fail(errno, "create", in.path_of(hint_));
+      std::string path = in.path_of(hint_);
+      file_ = file(in.open_(".", O_TMPFILE | O_RDWR, mode), std::move(path));
+      if (!file_ && errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOSYS)
+        fail(errno, "create", file_.path());
     }
     if (!file_) {
       temporary_ = random_name_();
@@ -234,7 +238,11 @@ class unnamed_file {
   }
 
  private:
-  std::string random_name_() const { return hint_ + ".weft-" + hexadecimal(random_number()); }
+  /// A name is never too long if the hint is not.
+  std::string random_name_() const {
+    constexpr std::size_t longest = 255, added = 6 + 16;
+    return hint_.substr(0, longest - added) + ".weft-" + hexadecimal(random_number());
+  }
   int link_(const std::string& name) const {
     const std::string open = "/proc/self/fd/" + std::to_string(file_.descriptor());
     return ::linkat(AT_FDCWD, open.c_str(), in_.descriptor(), name.c_str(), AT_SYMLINK_FOLLOW);

@@ -198,12 +198,12 @@ class file {
 
  private:
   static file open_(const std::string& path, int flags, mode_t mode, const char* operation) {
-    int descriptor;
+    file opened(-1, path);
     do {
-      descriptor = ::open(path.c_str(), flags | O_CLOEXEC, mode);
-    } while (descriptor < 0 && errno == EINTR);
-    if (descriptor < 0) fail(errno, operation, path);
-    return file(descriptor, path);
+      opened.descriptor_ = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+    } while (!opened && errno == EINTR);
+    if (!opened) fail(errno, operation, path);
+    return opened;
   }
 
   /// What a call of the pwrite family has done; 0 after a signal, which is not a failure.

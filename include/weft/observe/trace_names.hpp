@@ -4,15 +4,14 @@
 
 #include <weft/base/lock.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <memory>
+#include <functional>
 #include <mutex>
+#include <set>
+#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace weft::inline WEFT_ABI::observe {
 
@@ -27,24 +26,17 @@ class trace_names {
     text = text.substr(0, longest);
     try {
       const std::lock_guard hold(mutex_);
-      const auto found = std::partition_point(
-          all_.begin(), all_.end(), [text](const copy& c) { return std::string_view(c.get()) < text; });
-      if (found != all_.end() && std::string_view(found->get()) == text) return found->get();
-      if (all_.size() < most) {
-        copy made(new char[text.size() + 1]);
-        made[text.copy(made.get(), text.size())] = '\0';
-        return all_.insert(found, std::move(made))->get();
-      }
+      const auto found = all_.find(text);
+      if (found != all_.end()) return found->c_str();
+      if (all_.size() < most) return all_.emplace(text).first->c_str();
     } catch (...) {  // no memory
     }
     return "other";
   }
 
  private:
-  using copy = std::unique_ptr<char[]>;
-
   base::mutex mutex_;
-  std::vector<copy> all_;  // in order
+  std::set<std::string, std::less<>> all_;
 };
 
 /// One thread's way to the copies of names that it meets again and again. The address alone does not tell a

@@ -105,6 +105,7 @@ class grid_file {
   template <class F>
   void begin_fill(const F& f) {
     cache_ = {};
+    cached_ = no_row;
     if (header_.state != 0 || unsettled_)
       set_header_(detail::grid_state::empty, header_.version, header_.sweeps);
     fill_boundary_(f);

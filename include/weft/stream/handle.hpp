@@ -28,7 +28,7 @@ class append_stream {
   /// *Throws*,
   /// *Suspends*: as append::write.
   void write(std::span<const std::byte> bytes) { seat_->write(bytes.data(), bytes.size()); }
-  /// Delegates a right that includes this one.
+  /// The same.
   void write(std::string_view text) { seat_->write(text.data(), text.size()); }
   /// A std::ostream that appends.
   std::ostream& stream() { return seat_->text(); }

@@ -36,6 +36,7 @@ class data_files {
   }
   /// An ordinary file as the only one, number 0.
   void take(io::file plain) {
+    files_.clear();
     files_.resize(1);
     files_[0].opened = std::move(plain);
   }

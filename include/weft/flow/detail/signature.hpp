@@ -46,6 +46,10 @@ struct operator_signature<R (C::*)(P...) &&> : signature<R(P...)> {};
 template <class C, class R, class... P>
 struct operator_signature<R (C::*)(P...) const&> : signature<R(P...)> {};
 template <class C, class R, class... P>
+struct operator_signature<R (C::*)(P...) && noexcept> : signature<R(P...)> {};
+template <class C, class R, class... P>
+struct operator_signature<R (C::*)(P...) const & noexcept> : signature<R(P...)> {};
+template <class C, class R, class... P>
 struct operator_signature<R (C::*)(P...) noexcept> : signature<R(P...)> {};
 template <class C, class R, class... P>
 struct operator_signature<R (C::*)(P...) const noexcept> : signature<R(P...)> {};

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <ios>
 #include <mutex>
 #include <ostream>
 #include <thread>
@@ -21,7 +22,13 @@ class progress_line {
   /// else uses the stream meanwhile.
   progress_line(std::ostream* to, std::chrono::milliseconds every, const io_queue& queue, double bytes)
       : queue_(queue), before_(queue.statistics()), bytes_(bytes) {
-    if (to != nullptr) thread_ = std::thread([this, to, every] { write_(*to, every); });
+    if (to != nullptr)
+      thread_ = std::thread([this, to, every] {
+        try {
+          write_(*to, every);
+        } catch (const std::ios_base::failure&) {  // the stream is not written any more
+        }
+      });
   }
   progress_line(const progress_line&) = delete;
   progress_line& operator=(const progress_line&) = delete;

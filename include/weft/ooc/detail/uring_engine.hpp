@@ -97,8 +97,12 @@ class uring_engine final : public io_engine {
   template <class Prepare>
   bool submit_(Prepare prepare, void* t) noexcept {
     const std::lock_guard hold(mutex_);
-    io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);
-    if (entry == nullptr) return false;
+    io_uring_sqe* entry = ::io_uring_get_sqe(&ring_);
+    if (entry == nullptr) {  // the queue is full of what the kernel refused before
+      ::io_uring_submit(&ring_);
+      entry = ::io_uring_get_sqe(&ring_);
+      if (entry == nullptr) return false;
+    }
     prepare(entry);
     ::io_uring_sqe_set_data(entry, t);
     submitted_.fetch_add(1, base::memory_order_release);  // pairs with the load in wait_

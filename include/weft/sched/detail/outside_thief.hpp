@@ -53,6 +53,7 @@ WEFT_FUNCTION void outside_thief::give_back(strand& s) noexcept { pass_on(s); }
 WEFT_FUNCTION void outside_thief::end(strand& s, std::exception_ptr thrown) noexcept {
   hand_->in_vain_.forget();
   if (thrown) s.thrown = std::move(thrown);
+  release_objects(s, s.root.objects);
   if (strand* const next = hand_->end(s)) pass_on(*next);
   set_current(context::outside);
   // A worker that has ended a task looks for the next one, so whoever makes others ready need not wake

@@ -126,6 +126,7 @@ inline void worker::execute(strand& s) {
   }
   if (s.pending_at_root()) ended = drain(s, &s.root, true);
   if (!ended) return;
+  release_objects(s, s.root.objects);  // a destructor may wait, and another worker go on
   worker& now = *s.executor;
   now.next_ = now.end(s);
 }
@@ -149,10 +150,10 @@ inline void worker::begin(strand& s) noexcept {
   s.inline_name = nullptr;
 }
 
-/// Ends a strand whose frames are drained. *Returns*: the strand to be continued next, if any.
+/// Ends a strand whose frames are drained and whose objects have ended. *Returns*: the strand to be continued
+/// next, if any.
 inline strand* worker::end(strand& s) noexcept {
   worker_share* const share = s.share.load(base::memory_order_relaxed);  // constant while it is in use
-  release_objects(s, s.root.objects);
   s.had_children |= s.deferred != 0;
   counters_.add(counter::deferred, std::exchange(s.deferred, 0));
   strand* woken = nullptr;
