@@ -150,8 +150,7 @@ inline void worker::begin(strand& s) noexcept {
   s.inline_name = nullptr;
 }
 
-/// Ends a strand whose frames are drained and whose objects have ended. *Returns*: the strand to be continued
-/// next, if any.
+/// Ends a strand without frames and objects. *Returns*: the strand to be continued next, if any.
 inline strand* worker::end(strand& s) noexcept {
   worker_share* const share = s.share.load(base::memory_order_relaxed);  // constant while it is in use
   s.had_children |= s.deferred != 0;
