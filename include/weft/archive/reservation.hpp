@@ -221,7 +221,9 @@ class reservation {
     }
     const std::optional<io::file> published = in_.open_if_readable(name_);
     const bool was_published = published && (head->names(*published) || salt_of(*published) == head->salt);
-    if (!published && in_.has(name_)) io::fail(EACCES, "open", in_.path_of(name_));  // whose data are these?
+    const std::optional<struct stat> named = in_.look(name_);
+    if (!published && named && S_ISREG(named->st_mode))  // whose data are these?
+      io::fail(EACCES, "open", in_.path_of(name_));
     if (!was_published)
       remove_data_files(in_, name_, head->salt);
     else if (head->replaced != 0 && head->replaced != head->salt)
