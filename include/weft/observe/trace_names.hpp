@@ -4,14 +4,16 @@
 
 #include <weft/base/lock.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <mutex>
-#include <set>
-#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace weft::inline WEFT_ABI::observe {
 
@@ -26,17 +28,39 @@ class trace_names {
     text = text.substr(0, longest);
     try {
       const std::lock_guard hold(mutex_);
-      const auto found = all_.find(text);
-      if (found != all_.end()) return found->c_str();
-      if (all_.size() < most) return all_.emplace(text).first->c_str();
+      if (2 * count_ >= places_.size()) grow_();
+      copy& place = place_of_(text);
+      if (place != nullptr) return place.get();
+      if (count_ < most) {
+        copy made(new char[text.size() + 1]);
+        made[text.copy(made.get(), text.size())] = '\0';
+        ++count_;
+        return (place = std::move(made)).get();
+      }
     } catch (...) {  // no memory
     }
     return "other";
   }
 
  private:
+  using copy = std::unique_ptr<char[]>;
+
+  /// Where the copy of a text is, or will be.
+  copy& place_of_(std::string_view text) noexcept {
+    std::size_t i = std::hash<std::string_view>()(text);
+    while (places_[i &= places_.size() - 1] != nullptr && places_[i].get() != text) ++i;
+    return places_[i];
+  }
+  void grow_() {
+    std::vector<copy> before(std::max<std::size_t>(64, 2 * places_.size()));
+    before.swap(places_);
+    for (copy& each : before)
+      if (each != nullptr) place_of_(each.get()) = std::move(each);
+  }
+
   base::mutex mutex_;
-  std::set<std::string, std::less<>> all_;
+  std::vector<copy> places_;  // a hash table with open addressing; its size is a power of two
+  std::size_t count_ = 0;
 };
 
 /// One thread's way to the copies of names that it meets again and again. The address alone does not tell a
