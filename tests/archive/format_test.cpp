@@ -407,6 +407,19 @@ TEST_CASE("export makes an ordinary file, whole or not at all") {
   reader.export_plain(here / longest, true);
   CHECK(std::filesystem::file_size(here / longest) == reader.size());
   std::filesystem::remove(here / longest);
+  const scratch other;
+  stream_writer replaced(other / "s", 1);
+  replaced.add(0, "older");
+  replaced.finish();
+  stream_writer whole_slots(here / "slots", 1);  // as long as an index might be
+  whole_slots.add(0, varied_text(64 * 32, 11));
+  whole_slots.finish();
+  append_reader(here / "slots").export_plain(other / "s", true);
+  CHECK(append_reader(other / "s").size() == 64 * 32);
+  CHECK(files_in(other) == 1);
+  append_reader(here / "slots").export_plain(other / longest);
+  CHECK(append_reader(other / longest).size() == 64 * 32);
+  for (const std::string& each : {here / "slots", whole_slots.data(0)}) std::filesystem::remove(each);
   std::string data = slurp(w.data(1));
   data.back() = static_cast<char>(data.back() ^ 1);
   spill(w.data(1), data);

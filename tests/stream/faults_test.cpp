@@ -10,6 +10,7 @@
 #include <weft/weft.hpp>
 
 #include <aio.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -22,12 +23,15 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdarg>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -40,6 +44,7 @@ struct {
   std::atomic<long> until_failure{-1};  // calls before one fails; -1: none does
   std::atomic<int> error{0};
   std::atomic<bool> for_ever{false};  // and all after it
+  std::atomic<long> opens_left{-1};   // before no descriptor is left for the next; -1: enough are
   std::atomic<bool> bumpy{false};     // every other call is interrupted, and writes take half
   std::atomic<long> calls{0}, fired{0};
 } kernel;
@@ -107,6 +112,20 @@ void bring_to_device(int fd) {
 }  // namespace
 
 extern "C" {
+int openat(int at, const char* path, int flags, ...) {
+  std::va_list more;
+  va_start(more, flags);
+  const mode_t mode = (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  if (kernel.opens_left == 0) {
+    kernel.opens_left = -1;
+    ++kernel.fired;
+    errno = EMFILE;
+    return -1;
+  }
+  if (kernel.opens_left > 0) --kernel.opens_left;
+  return static_cast<int>(syscall(SYS_openat, at, path, flags, mode));
+}
 ssize_t pwrite(int fd, const void* data, size_t size, off_t offset) {
   return admitted() ? syscall(SYS_pwrite64, fd, data, part_of(size), offset) : -1;
 }
@@ -251,6 +270,48 @@ TEST_CASE("the n-th call fails, for every n: an exception says so, and what was 
   CHECK(faults > 100);
   CHECK(spilled > 0);
   CHECK(kept_after_failure > 0);
+}
+
+TEST_CASE("where a descriptor is missing, for the n-th open file, the old stream or the new one is whole") {
+  weft::runtime rt({.workers = 1});
+  const auto write = [&](const std::string& path, weft::append_layout layout, const std::string& text) {
+    weft::append_file file(path, {.layout = layout, .overwrite = true});
+    rt.run([&](weft::append out) { out.write(text); }, file);
+    file.close();
+  };
+  const auto bytes_of = [](const std::string& path) {
+    const weft::append_reader reader(path);
+    std::string bytes(reader.size(), '\0');
+    reader.pread(std::as_writable_bytes(std::span(bytes)), 0);
+    return bytes;
+  };
+  for (const auto layout : {weft::append_layout::plain, weft::append_layout::segmented}) {
+    long refused = 1, points = -1;
+    for (long n = 0; refused != 0; ++n, ++points) {
+      INFO("open file " << n << ", segmented " << (layout == weft::append_layout::segmented));
+      const weft_test::scratch dir;
+      write(dir / "s", weft::append_layout::segmented, "old");
+      reset();
+      kernel.opens_left = n;
+      bool failed = false;
+      try {
+        write(dir / "s", layout, "new");
+      } catch (const std::system_error& e) {
+        failed = true;
+        CHECK(e.code().value() == EMFILE);
+      }
+      refused = kernel.fired;
+      kernel.opens_left = -1;
+      CHECK(failed == (refused != 0));
+      const std::string left = bytes_of(dir / "s");
+      CHECK((left == "new" || (failed && left == "old")));
+      write(dir / "s", layout, "newest");
+      CHECK(bytes_of(dir / "s") == "newest");
+      const std::filesystem::directory_iterator names(dir.path());
+      CHECK(std::distance(begin(names), end(names)) == (layout == weft::append_layout::plain ? 1 : 2));
+    }
+    CHECK(points >= 5);
+  }
 }
 
 TEST_CASE("a power failure leaves what was committed durably, whenever it comes") {

@@ -198,6 +198,7 @@ class reservation {
     return published ? salt_of(*published) : 0;
   }
 
+  /// `published`: the salt of the stream that has the name; 0 if none has.
   void end_(bool durable, std::uint64_t published) {
     if (durable) in_.sync();
     for (const std::uint64_t salt : {head_.replaced, head_.salt})

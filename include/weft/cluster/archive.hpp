@@ -42,6 +42,7 @@ concept serializes_itself = requires(T& value, Archive& a) { value.serialize(a);
 template <class T, class Archive>
 concept serialized_by_function = requires(T& value, Archive& a) { serialize(a, value); };
 
+/// The class that has the member, which may be a base of the one that was named. For decltype only.
 template <class C, class Function>
 C class_of(Function C::*);
 /// Containers of the standard library, and those like them, that can be filled again; and classes derived

@@ -176,9 +176,9 @@ void fork_loop(std::index_sequence<N...>, const loop_options& o, I first, I last
 /// updates or commutes on an object, reads a stream, or has weak rights only, is not split. Each part that is
 /// stolen has a copy of `f`, which keeps what earlier iterations of the part have changed; arguments that are
 /// not objects arrive as const lvalues. An `f` that takes `indices<I>` is called for up to `grain` of them at
-/// once. An exception ends the part that it is thrown in, and nothing of the loop begins behind it; parts
-/// that others have begun already run to their ends. sync() in `f` waits for the children of all iterations
-/// of the part so far.
+/// once. An exception ends the part that it is thrown in; parts behind it that nobody has begun are dropped,
+/// and those that others have begun run to their ends, divided or not. sync() in `f` waits for the children
+/// of all iterations of the part so far.
 ///
 /// *Throws*: as fork.
 ///
