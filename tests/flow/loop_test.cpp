@@ -286,6 +286,25 @@ TEST_CASE("a loop that is stopped ends soon") {
   });
 }
 
+TEST_CASE("parts behind one that throws end soon") {
+  for (const std::size_t grain : {1u, 100u}) {
+    weft::runtime rt({.workers = 2});
+    std::atomic<bool> begun{false};
+    std::atomic<int> behind{0};
+    const int all = 400'000'000;
+    CHECK_THROWS_WITH(rt.run([&] {
+      weft::fork_for({.grain = grain}, 0, all, [&](int i) {
+        if (i >= all / 2)
+          begun = true, ++behind;
+        else if (begun)
+          throw std::runtime_error("the first");
+      });
+    }),
+                      "the first");
+    CHECK(behind < all / 4);
+  }
+}
+
 TEST_CASE("each part of a loop has its copies, and a name") {
   struct counted {
     explicit counted(std::atomic<int>& c) : copies(c) {}

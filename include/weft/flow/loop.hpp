@@ -2,11 +2,13 @@
 // fork_for: a loop as one task, which gives half of what is left away whenever thieves need work.
 #pragma once
 
+#include <weft/base/atomic.hpp>
 #include <weft/flow/fork.hpp>
 
 #include <concepts>
 #include <cstdint>
 #include <limits>
+#include <memory>
 
 namespace weft::inline WEFT_ABI {
 
@@ -98,6 +100,9 @@ struct loop {
   loop_options options;
   I first, last;
   F f;
+  /// Shared by all parts of a loop that was divided: the least index at which an exception was thrown. The
+  /// greatest index there can be is that of no iteration, and stands for none.
+  std::shared_ptr<base::atomic<I>> failed{};
 
   template <class... Held>
   void operator()(Held&&... held) {
@@ -113,12 +118,18 @@ struct loop {
     for (I i = first; i != last;) {
       const auto left = static_cast<distance>(static_cast<distance>(last) - static_cast<distance>(i));
       if (asked(s) && left > grain) return divide(s, i, left, held...);
+      if (failed != nullptr && failed->load(base::memory_order_relaxed) < i) return;
       const I stop = left > grain ? static_cast<I>(static_cast<distance>(i) + grain) : last;
-      if constexpr (one) {
-        for (; i != stop; ++i) f(I(i), in_iteration<Parameters>(held)...);
-      } else {
-        f(indices<I>{i, stop}, in_iteration<Parameters>(held)...);
-        i = stop;
+      try {
+        if constexpr (one) {
+          for (; i != stop; ++i) f(I(i), in_iteration<Parameters>(held)...);
+        } else {
+          f(indices<I>{i, stop}, in_iteration<Parameters>(held)...);
+          i = stop;
+        }
+      } catch (...) {
+        if (failed != nullptr) note_failure(i);
+        throw;
       }
     }
   }
@@ -126,10 +137,11 @@ struct loop {
   /// Forks the task.
   /// *Requires*: first < last.
   template <class... Held>
-  static void fork(const loop_options& o, I first, I last, F f, Held&&... held) {
+  static void fork(const loop_options& o, I first, I last, F f, std::shared_ptr<base::atomic<I>> failed,
+                   Held&&... held) {
     const task_options task{.name = o.name, .priority = o.priority};
     fork_kept<true, argument_adaptor<loop_parameter<Parameters, Held>, Held>...>(
-        &task, loop{o, first, last, std::move(f)},
+        &task, loop{o, first, last, std::move(f), std::move(failed)},
         argument_adaptor<loop_parameter<Parameters, Held>, Held>::keep(std::forward<Held>(held))...);
   }
 
@@ -146,9 +158,17 @@ struct loop {
   WEFT_NOINLINE void divide(sched::strand& s, I i, distance left, Held&... held) {
     const I middle = static_cast<I>(i + static_cast<I>(left / 2));
     sched::count_division(s);
-    if (!WEFT_RACES) s.exposed.owe();
-    fork(options, i, middle, f, held...);
-    fork(options, middle, last, std::move(f), held...);
+    if (!WEFT_RACES) {
+      s.exposed.owe();
+      if (failed == nullptr) failed = std::make_shared<base::atomic<I>>(std::numeric_limits<I>::max());
+    }
+    fork(options, i, middle, f, failed, held...);
+    fork(options, middle, last, std::move(f), std::move(failed), held...);
+  }
+  void note_failure(I at) noexcept {
+    I least = failed->load(base::memory_order_relaxed);
+    while (at < least && !failed->compare_exchange_weak(least, at, base::memory_order_relaxed)) {
+    }
   }
 };
 
@@ -162,7 +182,7 @@ void fork_loop(std::index_sequence<N...>, const loop_options& o, I first, I last
   constexpr bool weak = weak_only<argument_adaptor<typename parameter_of<callable, N + 1>::type, A>...>;
   if (first < last)
     loop<I, callable, together && !weak, typename parameter_of<callable, N + 1>::type...>::fork(
-        o, first, last, callable(std::forward<F>(f)), std::forward<A>(a)...);
+        o, first, last, callable(std::forward<F>(f)), nullptr, std::forward<A>(a)...);
 }
 
 }  // namespace flow
@@ -177,8 +197,8 @@ void fork_loop(std::index_sequence<N...>, const loop_options& o, I first, I last
 /// stolen has a copy of `f`, which keeps what earlier iterations of the part have changed; arguments that are
 /// not objects arrive as const lvalues. An `f` that takes `indices<I>` is called for up to `grain` of them at
 /// once. An exception ends the part that it is thrown in; parts behind it that nobody has begun are dropped,
-/// and those that others have begun run to their ends, divided or not. sync() in `f` waits for the children
-/// of all iterations of the part so far.
+/// and those that others have begun end soon. sync() in `f` waits for the children of all iterations of the
+/// part so far.
 ///
 /// *Throws*: as fork.
 ///
