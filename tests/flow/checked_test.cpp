@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +58,28 @@ TEST_CASE("a body of a recorded run may use after sync what it has delegated") {
     return a.get() + b.get();
   });
   CHECK(sum == 3);
+}
+
+TEST_CASE("a fork that throws has delegated nothing") {
+  struct throws_when_copied {
+    throws_when_copied() = default;
+    throws_when_copied(const throws_when_copied&) { throw std::runtime_error("no copy"); }
+    void operator()(weft::update<long>) const {}
+  };
+  on_each_runtime([](weft::runtime& rt) {
+    weft::shared<long> x(0L), y(0L);
+    rt.run(
+        [](weft::update<long> v, weft::update<long> w) {
+          const throws_when_copied task;
+          weft::fork(child, increment, w);
+          CHECK_THROWS_WITH(weft::fork(task, v), "no copy");
+          CHECK_THROWS_WITH(weft::fork(child, task, v), "no copy");
+          *v = 1;
+        },
+        x, y);
+    CHECK(x.get() == 1);
+    CHECK(y.get() == 1);
+  });
 }
 
 TEST_CASE("a right to contribute used after it was delegated") {

@@ -276,6 +276,7 @@ WEFT_ALWAYS_INLINE auto fork_kept(const task_options* options, F&& f, typename A
   const result<R> r = result_at<R>(p);
 #if WEFT_CHECKED
   const void* const here = base::here();
+  delegation given(s);
   (note_rights_delegated<Adaptors>(s, kept, name, here), ...);
   if constexpr (!std::is_void_v<R>)
     note_delegated(s, p.value, access_mode::write, name, here, &presence_of(p.value));
@@ -298,6 +299,9 @@ WEFT_ALWAYS_INLINE auto fork_kept(const task_options* options, F&& f, typename A
     fork_out_of_line<WithOptions, R, callable, Adaptors...>(s, options, r, std::forward<F>(f),
                                                             std::move(kept)...);
   }
+#endif
+#if WEFT_CHECKED
+  given.made();
 #endif
   if constexpr (!std::is_void_v<R>) return key::result<R>(p);
 }

@@ -57,6 +57,12 @@ class delegated_rights {
             const base::atomic<presence>* mark = nullptr) {
     entries_.push_back({object, mode, child, forked_at, mark});
   }
+  /// What take_back() needs.
+  std::size_t mark() const noexcept { return entries_.size(); }
+  /// Forgets what was noted since then: the child will never be.
+  void take_back(std::size_t mark) noexcept {
+    if (entries_.size() > mark) entries_.resize(mark);
+  }
   /// Forgets an object whose memory may now become another's.
   void forget_object(const void* object) noexcept {
     for (const delegated_right& h : lost())

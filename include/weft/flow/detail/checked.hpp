@@ -74,6 +74,24 @@ void note_rights_delegated(sched::strand& s, const Kept& kept, const char* child
   }
 }
 
+/// What one fork delegates; taken back where fork throws, so that there is no child.
+class delegation {
+ public:
+  explicit delegation(sched::strand& s) noexcept : s_(s), mark_(s.delegated.mark()) {}
+  delegation(const delegation&) = delete;
+  delegation& operator=(const delegation&) = delete;
+  ~delegation() {
+    if (!made_ && !is_outside(s_)) s_.delegated.take_back(mark_);
+  }
+  /// There is a child now, or has been one.
+  void made() noexcept { made_ = true; }
+
+ private:
+  sched::strand& s_;
+  std::size_t mark_;
+  bool made_ = false;
+};
+
 /// Stops the program if two of the accesses contradict each other.
 void check_accesses(std::vector<sched::access>& all, const char* task);
 
