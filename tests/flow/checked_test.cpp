@@ -4,11 +4,14 @@
 #include "support/child.hpp"
 
 #include <weft/observe.hpp>
+#include <weft/threads/mutex.hpp>
+#include <weft/threads/spawn.hpp>
 
 #include <array>
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -80,6 +83,20 @@ TEST_CASE("a fork that throws has delegated nothing") {
     CHECK(x.get() == 1);
     CHECK(y.get() == 1);
   });
+}
+
+TEST_CASE("a mutex that another body has locked is not unlocked") {
+  const auto end = weft_test::run_in_child([] {
+    weft::runtime rt({.workers = 1});
+    weft::mutex m;
+    rt.run([&m] {
+      const std::lock_guard hold(m);
+      weft::spawn([&m] { m.unlock(); });
+      weft::sync();
+    });
+  });
+  CHECK(end.aborted());
+  CHECK_THAT(end.output, contains("weft: a weft::mutex is unlocked by a body that has not locked it"));
 }
 
 TEST_CASE("a right to contribute used after it was delegated") {

@@ -4,10 +4,13 @@
 #include "flow/runtimes.hpp"
 #include "support/child.hpp"
 
+#include <weft/threads/mutex.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
@@ -477,4 +480,36 @@ TEST_CASE("steal functions outside tasks, and tasks forked past the thief") {
                });
              }),
              contains("weft: fork() was called outside a task"));
+  const std::string no_wait = ", and would wait; it is called by a worker, which must not";
+  CHECK_THAT(last_words([] {
+               weft::runtime rt({.workers = 2});
+               rt.run([&] {
+                 std::atomic<bool> taken{false};
+                 give_one(taken, [&](weft::thief&) { rt.run([] {}); });
+               });
+             }),
+             contains("weft: a steal function calls run()" + no_wait));
+  CHECK_THAT(last_words([] {
+               weft::runtime rt({.workers = 2});
+               weft::mutex locked;
+               rt.run([&] {
+                 const std::lock_guard hold(locked);
+                 std::atomic<bool> taken{false};
+                 give_one(taken, [&](weft::thief&) { locked.lock(); });
+               });
+             }),
+             contains("weft: a steal function locks a weft::mutex" + no_wait));
+}
+
+TEST_CASE("a steal function may use what does not have to wait") {
+  weft::runtime rt({.workers = 2});
+  weft::mutex free;
+  std::atomic<bool> taken{false};
+  rt.run([&] {
+    give_one(taken, [&](weft::thief& t) {
+      const std::lock_guard hold(free);
+      t.fork([&taken] { taken = true; });
+    });
+  });
+  CHECK(taken);
 }

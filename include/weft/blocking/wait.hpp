@@ -33,6 +33,7 @@ class signal_wait {
  private:
   abandonable& signal_;
   wait_limits limits_;
+  const char* how_;
   run_state* run_ = nullptr;
   context_slot* meanwhile_ = nullptr;
   bool abandoned_ = false;

@@ -150,7 +150,8 @@ class thief {
 /// exceptions and later tasks come out as if the body had forked the parts there.
 ///
 /// *Requires*: made in a task. `give` is called on thieves' threads, one at a time, also while the body
-/// waits; it must not wait, and what it shares with the body is theirs to protect (weft::interval does).
+/// waits; it must not wait (one that would stops the program), and what it shares with the body is theirs to
+/// protect (weft::interval does).
 ///
 /// An exception of `give` counts as one of the first part; it is not called again. It is not called at all
 /// where no other worker is idle, and where races between tasks are looked for.

@@ -14,6 +14,9 @@ WEFT_PER_PROCESS inline constinit weft::context::outside_block weft::context::ou
 
 namespace weft::inline WEFT_ABI::sched {
 
+/// What a worker finds while it calls a steal function: it is outside tasks, and must not wait.
+WEFT_PER_PROCESS inline constinit context::outside_block in_steal_function{};
+
 /// *Returns*: the current strand; never a stale one, even after the running body has moved to another kernel
 /// thread.
 WEFT_ALWAYS_INLINE strand& current() noexcept { return *static_cast<strand*>(context::current()); }
@@ -34,10 +37,16 @@ WEFT_ALWAYS_INLINE bool is_outside(const strand& s) noexcept { return s.outside;
 #endif
 }
 
+/// Ends the program if a steal function is about to wait. `how`: as in "calls run()".
+inline void check_may_block(const strand& s, const char* how) noexcept {
+  if (&s == &in_steal_function) [[unlikely]]
+    base::fail("a steal function %s, and would wait; it is called by a worker, which must not", how);
+}
+
 /// Stops a program of which this module shares only a part of what it must share as a whole: its linker was
 /// told to export some of weft's symbols and to hide others.
 inline void check_one_copy(const strand& s) noexcept {
-  if (is_outside(s) && &s != &context::outside)
+  if (is_outside(s) && &s != &context::outside && &s != &in_steal_function)
     base::fail(
         "this library shares only some of weft's symbols with others: let its linker export all or none");
 }

@@ -53,6 +53,9 @@ class mutex {
   /// Gives the lock to who has waited longest, if anybody waits. *Requires*: the caller has it.
   void unlock() noexcept {
     threads::let_see(this);
+#if WEFT_CHECKED
+    check_holder_();
+#endif
     std::uint32_t expected = taken;
     // Release publishes what was done with the lock; pairs with take_ and must_wait in wait_.
     if (!word_.compare_exchange_strong(expected, free, base::memory_order_release,
@@ -71,9 +74,20 @@ class mutex {
     return word_.compare_exchange_strong(expected, taken, base::memory_order_acquire,
                                          base::memory_order_relaxed);
   }
-  /// For reports: a lock that is handed over is at once that of the next body. Relaxed: who reads it finds
-  /// out whether everybody still waits.
+  /// For reports and checked builds: a lock that is handed over is at once that of the next body. Relaxed:
+  /// who reads it for a report finds out whether everybody still waits.
   void held_by_(const sched::strand& s) noexcept { holder_.store(&s, base::memory_order_relaxed); }
+#if WEFT_CHECKED
+  /// Bodies only: kernel threads outside tasks are one to the library.
+  void check_holder_() const noexcept {
+    [[maybe_unused]] const sched::races::unseen library;
+    const sched::strand& s = sched::current();
+    const sched::strand* const holder =
+        holder_.load(base::memory_order_relaxed);  // its own, if it has locked
+    if (!is_outside(s) && holder != nullptr && holder != &s)
+      base::fail("a weft::mutex is unlocked by a body that has not locked it");
+  }
+#endif
   bool wait_(threads::deadline until, bool stop) {
     [[maybe_unused]] const sched::races::unseen library;
     threads::waiter w;

@@ -8,7 +8,7 @@
 namespace weft::inline WEFT_ABI::sched {
 
 WEFT_FUNCTION signal_wait::signal_wait(abandonable& a, const char* how, const wait_limits& limits)
-    : signal_(a), limits_(limits) {
+    : signal_(a), limits_(limits), how_(how) {
   strand& s = current();
   a.reset();
   a.waiter = nullptr;
@@ -32,6 +32,7 @@ WEFT_FUNCTION signal_wait::~signal_wait() {
 
 WEFT_FUNCTION void signal_wait::wait() noexcept {
   if (run_ == nullptr) {
+    check_may_block(current(), how_);
     if (limits_.expiry != nullptr && !signal_.block_until(limits_.expiry->when))
       limits_.expiry->expire(*limits_.expiry);
     return signal_.block();

@@ -202,7 +202,7 @@ inline strand* worker::take_part(strand& s) noexcept {
   // What steal functions do is work on the run, too.
   if (s.divisible.load(base::memory_order_relaxed) == nullptr || !engine::take_place(s)) return nullptr;
   strand* got = nullptr;
-  set_current(context::outside);  // what steal functions call is called outside tasks
+  set_current(in_steal_function);
   for (divisible_body* b = s.divisible.load(base::memory_order_relaxed); b != nullptr && got == nullptr;
        b = b->next_) {
     if (b->thrown_) continue;

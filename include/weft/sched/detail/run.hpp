@@ -9,6 +9,7 @@ namespace weft::inline WEFT_ABI::sched {
 
 WEFT_FUNCTION run_call::run_call(engine& e, unsigned workers) : engine_(e), caller_(current()) {
   check_one_copy(caller_);
+  check_may_block(caller_, "calls run()");
   if (!is_outside(caller_)) check_nothing_held(caller_, &current_task_name, "calls run()");
   if (!is_outside(caller_)) meanwhile_ = &caller_.executor->home().contexts.take();
   try {
