@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Loops whose iterations are short: of one length, of lengths that grow, and a sum.
+// Loops whose iterations are short: of one length, of lengths that grow, and a sum; and a body that gives parts
+// of such a loop away.
 #pragma once
 
 #include "rival.hpp"
@@ -13,7 +14,7 @@ static const char* const kernel_name = "loop";
 static const char* const task_name = "iteration";
 static const char* const reference_name = "serial";
 
-enum class shape { uniform, skewed, sum };
+enum class shape { uniform, skewed, sum, body };
 
 struct problem {
   const char* name;
@@ -26,6 +27,7 @@ static const problem problems[] = {
     {"uniform-10^7", 10000000, shape::uniform, 5},
     {"skewed-10^6", 1000000, shape::skewed, 5},
     {"sum-10^8", 100000000, shape::sum, 5},
+    {"body-100ms", 10000000, shape::body, 5},
 };
 
 /// Steps that depend on one another and have no closed form.
@@ -33,16 +35,17 @@ inline unsigned steps_of(unsigned long x, long steps) {
   for (long k = 0; k < steps; ++k) x = (x ^ (x >> 29)) * 6364136223846793005ul;
   return static_cast<unsigned>(x >> 40);
 }
-/// Iteration i of the first two: some 8 steps each, or 0 to 200.
+/// Iteration i of those that are no sum: 0 to 200 steps, 8, or so many that all take some 100 ms.
 inline unsigned iteration(const problem& p, long i) {
-  return steps_of(static_cast<unsigned long>(i) + 1, p.what == shape::uniform ? 8 : i * 200 / p.iterations);
+  const long steps = p.what == shape::skewed ? i * 200 / p.iterations : p.what == shape::body ? 14 : 8;
+  return steps_of(static_cast<unsigned long>(i) + 1, steps);
 }
 /// What iteration i adds to the sum.
 inline unsigned long addend(long i) { return static_cast<unsigned long>(i) * 2654435761ul >> 7 & 1023; }
 
 /// Iterations that a worker runs before it looks at others, for all rivals alike: about a microsecond.
 inline long grain(const problem& p) {
-  return p.what == shape::uniform ? 100 : p.what == shape::skewed ? 10 : 1000;
+  return p.what == shape::sum ? 1000 : p.what == shape::skewed ? 10 : 100;
 }
 
 /// What a loop has left, in short.
