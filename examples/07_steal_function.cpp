@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // A body that gives work away while it runs: the adaptive thread of KAAPI (PASCO'07, figure 3). The start
 // below one million with the longest Collatz chain; chains differ in length, so no division in advance is a
-// fair one. prints "837799 takes 524 steps, thefts: fewer than one for each 256 numbers: yes"
+// fair one. A task, as it declares where its result goes; a body that is spawned may have a steal function,
+// too. prints "837799 takes 524 steps, thefts: fewer than one for each 256 numbers: yes"
 #include <weft/weft.hpp>
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Loops whose iterations are short: of one length, of lengths that grow, and a sum; and a body that gives parts
-// of such a loop away.
+// Loops whose iterations are short: of one length, of lengths that grow, and a sum; and a body that gives
+// parts of such a loop away.
 #pragma once
 
 #include "rival.hpp"

@@ -6,9 +6,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <new>
+#include <optional>
+#include <shared_mutex>
 #include <string>
 
 using simulation::dawdle;
@@ -224,4 +228,173 @@ TEST_CASE("scene: runs with shares end beside each other") {
         return differs("the number of bodies at once", std::max(most[0].load(), most[1].load()), 1);
       },
       usual_cap, soon);
+}
+
+TEST_CASE("scene: nobody passes a barrier before all have come") {
+  const auto seen = play(
+      [](weft::runtime& rt) {
+        constexpr int bodies = 3, phases = 4;
+        weft::barrier together(bodies);
+        atomic<int> come{0};
+        int early = 0;
+        weft::mutex door;
+        rt.run([&] {
+          for (int me = 0; me < bodies; ++me)
+            weft::spawn([&, me] {
+              for (int k = 1; k <= phases; ++k) {
+                dawdle(static_cast<unsigned>(me));
+                come.fetch_add(1);
+                together.arrive_and_wait();
+                const bool all = come.load() >= k * bodies;
+                const std::lock_guard hold(door);
+                early += !all;
+              }
+            });
+        });
+        return differs("the number of early passes", early, 0);
+      },
+      usual_cap, soon);
+  CHECK(seen.suspensions > 0);
+}
+
+TEST_CASE("scene: items pass through full and empty channels in their order, by select too") {
+  const auto seen = play(
+      [](weft::runtime& rt) {
+        constexpr int items = 5;
+        weft::channel<int> a(1), b(2);
+        std::array<int, 2> next{0, 0};
+        int wrong = 0;
+        rt.run([&] {
+          for (auto* const to : {&a, &b})
+            weft::spawn([to] {
+              for (int i = 0; i < items; ++i) to->push(i);
+              to->close();
+            });
+          weft::spawn([&] {
+            std::array<bool, 2> open{true, true};
+            const auto take = [&](std::size_t from) {
+              return [&, from](std::optional<int> item) {
+                if (item)
+                  wrong += *item != next[from]++;
+                else
+                  open[from] = false;
+              };
+            };
+            while (open[0] || open[1]) {
+              if (!open[0])
+                take(1)(b.pop());
+              else if (!open[1])
+                take(0)(a.pop());
+              else
+                weft::select(weft::on_receive(a, take(0)), weft::on_receive(b, take(1)));
+            }
+          });
+        });
+        return differs("the number of items", next[0] + next[1], 2 * items) +
+               differs("the number of items out of order", wrong, 0);
+      },
+      usual_cap, soon);
+  CHECK(seen.suspensions > 0);
+}
+
+TEST_CASE("scene: a bounded buffer of condition variables, and permits of a semaphore") {
+  const auto seen = play(
+      [](weft::runtime& rt) {
+        constexpr int bodies = 3, items = 4, room = 2;
+        weft::mutex door;
+        weft::condition_variable filled, emptied;
+        weft::semaphore permits(2);
+        atomic<int> inside{0}, most{0};
+        int held = 0, taken = 0;
+        rt.run([&] {
+          for (int me = 0; me < bodies; ++me) {
+            weft::spawn([&] {
+              for (int i = 0; i < items; ++i) {
+                permits.acquire();
+                stay(inside, most);
+                permits.release();
+                std::unique_lock hold(door);
+                emptied.wait(hold, [&] { return held < room; });
+                ++held;
+                filled.notify_one();
+              }
+            });
+            weft::spawn([&] {
+              for (int i = 0; i < items; ++i) {
+                std::unique_lock hold(door);
+                filled.wait(hold, [&] { return held > 0; });
+                --held;
+                ++taken;
+                emptied.notify_one();
+              }
+            });
+          }
+        });
+        return differs("the number of items", taken, bodies * items) +
+               differs("more bodies than permits", most.load() > 2, false);
+      },
+      usual_cap, soon);
+  CHECK(seen.suspensions > 0);
+}
+
+TEST_CASE("scene: readers of a shared mutex see whole changes") {
+  const auto seen = play(
+      [](weft::runtime& rt) {
+        constexpr int bodies = 3, rounds = 4;
+        weft::shared_mutex door;
+        int first = 0, second = 0;
+        atomic<int> torn{0};
+        rt.run([&] {
+          for (int me = 0; me < bodies; ++me) {
+            weft::spawn([&] {
+              for (int i = 0; i < rounds; ++i) {
+                const std::lock_guard hold(door);
+                ++first;
+                dawdle(2);
+                ++second;
+              }
+            });
+            weft::spawn([&] {
+              for (int i = 0; i < rounds; ++i) {
+                const std::shared_lock hold(door);
+                const int seen_first = first;
+                dawdle(1);
+                torn.fetch_add(seen_first != second);
+              }
+            });
+          }
+        });
+        return differs("the number of changes", second, bodies * rounds) +
+               differs("the number of torn reads", torn.load(), 0);
+      },
+      usual_cap, soon);
+  CHECK(seen.suspensions > 0);
+}
+
+TEST_CASE("scene: a permit goes to one who still waits, or stays, when the time of another is over") {
+  long in_time = 0, too_late = 0;
+  play(
+      [&](weft::runtime& rt) {
+        constexpr int bodies = 4;
+        weft::semaphore permits(0);
+        atomic<int> got{0};
+        rt.run([&] {
+          for (int me = 0; me < bodies; ++me)
+            weft::spawn([&, me] {
+              if (permits.try_acquire_for(std::chrono::microseconds(me * 3))) got.fetch_add(1);
+            });
+          for (int i = 0; i < bodies - 1; ++i) {
+            dawdle(5);
+            permits.release();
+          }
+        });
+        int left = 0;
+        while (permits.try_acquire()) ++left;
+        in_time += got.load();
+        too_late += bodies - got.load();
+        return differs("the number of permits", got.load() + left, bodies - 1);
+      },
+      usual_cap, soon);
+  CHECK(in_time > 0);
+  CHECK(too_late > 0);
 }
