@@ -167,6 +167,36 @@ TEST_CASE("a runtime is resized between runs, any number of times") {
   CHECK(rt.workers() == weft::base::usable_cpus());
 }
 
+TEST_CASE("resizing to 0 asks anew how many processors there are") {
+  const weft_test::scoped_variable unset("WEFT_WORKERS", nullptr);
+  cpu_set_t before;
+  REQUIRE(::sched_getaffinity(0, sizeof before, &before) == 0);
+  weft::runtime rt({.workers = 3});
+  rt.resize(0);
+  const unsigned all = rt.workers();
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
+  rt.resize(0);
+  CHECK(rt.workers() == 1);
+  REQUIRE(::sched_setaffinity(0, sizeof before, &before) == 0);
+  rt.resize(0);
+  CHECK(rt.workers() == all);
+}
+
+TEST_CASE("a runtime is resized right behind a run, whatever its thieves still have to do") {
+  weft::runtime rt({.workers = 4});
+  for (unsigned round = 0; round < 100; ++round) {
+    rt.run([] {
+      for (int i = 0; i < 20; ++i) weft::fork([] { std::this_thread::yield(); });
+    });
+    CHECK_NOTHROW(rt.resize(4 - round % 2));
+  }
+}
+
 TEST_CASE("objects and recorded graphs outlive the workers that have used them") {
   weft::runtime rt({.workers = 2, .inlining = false});
   weft::shared<int> object(0);

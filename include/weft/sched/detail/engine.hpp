@@ -275,6 +275,7 @@ class engine {
   last_memory_pool last_memory;
   base::event_count bell;
   base::atomic<bool> closing{false};
+  base::atomic<unsigned> active_runs{0};  ///< calls of run that have not returned
   alignas(64) base::atomic<unsigned> searching{
       0};                                    ///< workers awake without work; they make further wakes needless
   base::atomic<unsigned> timed_sleepers{0};  ///< workers that left tiny tasks alone and look again soon

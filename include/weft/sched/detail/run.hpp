@@ -12,6 +12,7 @@ WEFT_FUNCTION run_call::run_call(engine& e, unsigned workers) : engine_(e), call
   check_may_block(caller_, "calls run()");
   if (!is_outside(caller_)) check_nothing_held(caller_, &current_task_name, "calls run()");
   if (!is_outside(caller_)) meanwhile_ = &caller_.executor->home().contexts.take();
+  engine_.active_runs.fetch_add(1, base::memory_order_relaxed);
   try {
     strand_ = &e.take_strand();
     limit_(workers);
@@ -72,6 +73,7 @@ WEFT_FUNCTION signal* run_call::end_(strand& s) noexcept {
 }
 
 WEFT_FUNCTION void run_call::give_back_() noexcept {
+  engine_.active_runs.fetch_sub(1, base::memory_order_relaxed);
   if (share_ != nullptr) share_->end();
   if (meanwhile_ != nullptr) caller_.executor->home().contexts.put(*meanwhile_);
   if (strand_ == nullptr) return;
