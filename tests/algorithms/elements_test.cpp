@@ -416,3 +416,24 @@ TEST_CASE("a scan throws what its projection throws first in the order of the ra
     CHECK(thrown_by([&] { weft::exclusive_scan(rt, v, sums.begin(), 1L, {}, fails); }) == first);
   });
 }
+
+TEST_CASE("braces may stand for a projection of transform, also with a runtime") {
+  on_all_sizes(20'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+    const std::vector<number> v = numbers(n, r, 1000), w = numbers(n, r, 1000);
+    std::vector<number> x(n), y(n), expected(n);
+    const auto twice = [](number e) { return 2 * e; };
+    std::ranges::transform(v, w, expected.begin(), std::minus<>(), {}, twice);
+    CHECK(weft::transform(rt, v, w, x.begin(), std::minus<>(), {}, twice) == x.end());
+    CHECK(x == expected);
+    rt.run([&] { weft::transform(v, w, y.begin(), std::minus<>(), {}, twice); });
+    CHECK(y == expected);
+    std::ranges::transform(v, w, expected.begin(), std::minus<>(), twice);
+    weft::transform(rt, v, w, x.begin(), std::minus<>(), twice, {});
+    CHECK(x == expected);
+    weft::transform(rt, v, w, x.begin(), std::minus<>(), twice);
+    CHECK(x == expected);
+    weft::transform(rt, v, x.begin(), std::negate<>(), {});
+    std::ranges::transform(v, expected.begin(), std::negate<>());
+    CHECK(x == expected);
+  });
+}
