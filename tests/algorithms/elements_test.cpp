@@ -312,3 +312,128 @@ TEST_CASE("outside tasks an algorithm needs a runtime") {
   CHECK(child.aborted());
   CHECK_THAT(child.output, contains("weft: an algorithm was called outside a task; pass the runtime"));
 }
+
+namespace {
+
+/// x to a x + b, which are called with each other.
+struct composed : affine {
+  composed operator()(const composed& g) const {
+    const affine& f = *this;
+    return {f + g};
+  }
+};
+
+struct order {
+  std::string name;
+  number price = 0;
+};
+
+}  // namespace
+
+TEST_CASE("scans see elements as projected") {
+  on_all_sizes(30'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+    const std::vector<number> v = numbers(n, r, 1000);
+    std::vector<affine> maps(n), scanned(n), expected(n);
+    std::ranges::transform(v, maps.begin(), affine_of);
+
+    std::inclusive_scan(maps.begin(), maps.end(), expected.begin());
+    CHECK(weft::inclusive_scan(rt, v, scanned.begin(), {}, affine_of) == scanned.end());
+    CHECK(scanned == expected);
+    std::ranges::fill(scanned, affine());
+    rt.run([&] { weft::inclusive_scan(v, scanned.begin(), std::plus<>(), affine_of); });
+    CHECK(scanned == expected);
+
+    std::inclusive_scan(maps.begin(), maps.end(), expected.begin(), std::plus<>(), affine{5, 6});
+    weft::inclusive_scan(rt, v, scanned.begin(), std::plus<>(), affine{5, 6}, affine_of);
+    CHECK(scanned == expected);
+    std::ranges::fill(scanned, affine());
+    rt.run([&] { weft::inclusive_scan(v, scanned.begin(), {}, affine{5, 6}, affine_of); });
+    CHECK(scanned == expected);
+
+    std::exclusive_scan(maps.begin(), maps.end(), expected.begin(), affine{5, 6});
+    CHECK(weft::exclusive_scan(rt, v, scanned.begin(), affine{5, 6}, {}, affine_of) == scanned.end());
+    CHECK(scanned == expected);
+    std::ranges::fill(scanned, affine());
+    rt.run([&] { weft::exclusive_scan(v, scanned.begin(), affine{5, 6}, std::plus<>(), affine_of); });
+    CHECK(scanned == expected);
+
+    // In place.
+    const auto twice = [](number e) { return 2 * e; };
+    std::vector<number> w = v, x = v, sums(n);
+    std::ranges::transform(v, sums.begin(), twice);
+    std::inclusive_scan(sums.begin(), sums.end(), sums.begin());
+    weft::inclusive_scan(rt, w, w.begin(), {}, twice);
+    CHECK(w == sums);
+    weft::exclusive_scan(rt, x, x.begin(), number(0), {}, twice);
+    std::exclusive_scan(v.begin(), v.end(), sums.begin(), number(0),
+                        [&](number a, number b) { return a + twice(b); });
+    CHECK(x == sums);
+  });
+}
+
+TEST_CASE("scans of members, and of what cannot be copied") {
+  weft::runtime rt({.workers = 2});
+  const std::vector<order> orders(3000, order{"tea", 2});
+  std::vector<number> sums(3000);
+  weft::inclusive_scan(rt, orders, sums.begin(), {}, &order::price);
+  CHECK(sums.back() == 6000);
+  weft::exclusive_scan(rt, orders, sums.begin(), number(10), {}, &order::price);
+  CHECK((sums.front() == 10 && sums.back() == 6008));
+  std::vector<only_moved> movable;
+  for (number i = 1; i <= 3000; ++i) movable.emplace_back(i);
+  weft::inclusive_scan(rt, movable, sums.begin(), {}, &only_moved::get);
+  CHECK(sums.back() == 3000 * 3001 / 2);
+  weft::inclusive_scan(rt, std::views::iota(number(0), number(3000)), sums.begin(), std::plus<>(), number(1),
+                       [](number i) { return 2 * i; });
+  CHECK(sums.back() == 3000 * 2999 + 1);
+}
+
+TEST_CASE("an initial value of a scan may be called with elements, if it is one of their type") {
+  weft::runtime rt({.workers = 2});
+  const std::vector<composed> maps(3000, composed{{3, 1}});
+  std::vector<composed> scanned(3000), expected(3000);
+  const auto compose = [](const composed& f, const composed& g) { return f(g); };
+  std::inclusive_scan(maps.begin(), maps.end(), expected.begin(), compose, composed{{5, 7}});
+  weft::inclusive_scan(rt, maps, scanned.begin(), compose, composed{{5, 7}});
+  CHECK(scanned == expected);
+  weft::inclusive_scan(rt, maps, scanned.begin(), compose, composed{{5, 7}}, {});
+  CHECK(scanned == expected);
+}
+
+TEST_CASE("a scan throws what its projection throws first in the order of the range") {
+  on_all_sizes(2000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+    if (n == 0) return;
+    std::vector<long> v(n), sums(n);
+    std::iota(v.begin(), v.end(), 0);
+    const long first = long(r.below(n)), second = first + long(r.below(n - std::size_t(first)));
+    const auto fails = [&](long i) {
+      if (i % 64 == 0) dawdle();
+      if (i == first || i == second) throw i;
+      return 1L;
+    };
+    CHECK(thrown_by([&] { weft::inclusive_scan(rt, v, sums.begin(), {}, fails); }) == first);
+    CHECK(thrown_by([&] { weft::inclusive_scan(rt, v, sums.begin(), {}, 1L, fails); }) == first);
+    CHECK(thrown_by([&] { weft::exclusive_scan(rt, v, sums.begin(), 1L, {}, fails); }) == first);
+  });
+}
+
+TEST_CASE("braces may stand for a projection of transform, also with a runtime") {
+  on_all_sizes(20'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+    const std::vector<number> v = numbers(n, r, 1000), w = numbers(n, r, 1000);
+    std::vector<number> x(n), y(n), expected(n);
+    const auto twice = [](number e) { return 2 * e; };
+    std::ranges::transform(v, w, expected.begin(), std::minus<>(), {}, twice);
+    CHECK(weft::transform(rt, v, w, x.begin(), std::minus<>(), {}, twice) == x.end());
+    CHECK(x == expected);
+    rt.run([&] { weft::transform(v, w, y.begin(), std::minus<>(), {}, twice); });
+    CHECK(y == expected);
+    std::ranges::transform(v, w, expected.begin(), std::minus<>(), twice);
+    weft::transform(rt, v, w, x.begin(), std::minus<>(), twice, {});
+    CHECK(x == expected);
+    weft::transform(rt, v, w, x.begin(), std::minus<>(), twice);
+    CHECK(x == expected);
+    weft::transform(rt, v, x.begin(), std::negate<>(), {});
+    std::ranges::transform(v, expected.begin(), std::negate<>());
+    CHECK(x == expected);
+  });
+}

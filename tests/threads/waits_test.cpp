@@ -700,3 +700,265 @@ TEST_CASE("misuse is named") {
   CHECK(refused([] { weft::barrier b(0); }) == "weft: a barrier needs at least one participant");
   CHECK(refused([] { weft::channel<int> c(0); }) == "weft: a channel holds at least one item");
 }
+
+namespace {
+
+/// Whether `f(limit)` has returned false (or nothing), and not before the limit.
+template <class F>
+bool is_over_in_time(const F& f) {
+  const auto limit = std::chrono::steady_clock::now() + 1ms;
+  const bool happened = static_cast<bool>(f(limit));
+  return !happened && std::chrono::steady_clock::now() >= limit;
+}
+
+template <class T>
+concept pushes_copies = requires(weft::channel<T>& c, const T& item) {
+  c.push(item);
+  c.try_push(item);
+  c.push_for(item, 1ms);
+  c.push_until(item, std::chrono::steady_clock::now());
+};
+template <class T>
+concept tries_copies = requires(weft::channel<T>& c, const T& item) { c.try_push(item); };
+
+}  // namespace
+
+TEST_CASE("a value is waited for with a limit of time") {
+  on_each_runtime([](weft::runtime& rt) {
+    weft::condition<int> value(0);
+    const auto over = [&] {
+      CHECK(is_over_in_time([&](auto) { return value.wait_equal_for(1ms, 1); }));
+      CHECK(is_over_in_time([&](auto limit) { return value.wait_equal_until(limit, 1); }));
+      CHECK(is_over_in_time([&](auto) { return value.wait_not_equal_for(1ms, 0); }));
+      CHECK(is_over_in_time([&](auto limit) { return value.wait_not_equal_until(limit, 0); }));
+      CHECK_FALSE(value.wait_equal_until(std::chrono::system_clock::now() + 1ms, 1).has_value());
+      // What is so already needs no time.
+      CHECK(value.wait_equal_for(-1s, 0) == 0);
+      CHECK(value.wait_not_equal_until(std::chrono::steady_clock::time_point::min(), 1) == 0);
+    };
+    over();  // outside tasks
+    rt.run(over);
+    const auto takes_turns = [&] {
+      CHECK(value.wait_equal_for(1h, 1) == 1);
+      value.set(2);
+      CHECK(value.wait_equal_until(std::chrono::steady_clock::now() + 1h, 3) == 3);
+      value.set(4);
+      CHECK(value.wait_not_equal_for(1h, 4) == 5);
+      value.set(6);
+      CHECK(value.wait_not_equal_until(std::chrono::steady_clock::now() + 1h, 6) == 7);
+    };
+    const auto answers = [&] {
+      for (const int v : {1, 3, 5, 7}) {
+        value.set(v);
+        if (v != 7) value.wait_equal(v + 1);
+      }
+    };
+    rt.run([&] {
+      weft::spawn(answers);
+      takes_turns();
+    });
+    CHECK(suspensions(rt) > 0);
+    value.set(0);
+    std::thread other([&] { rt.run(answers); });
+    takes_turns();  // outside tasks
+    other.join();
+  });
+}
+
+TEST_CASE("a channel is waited for until a time") {
+  on_each_runtime([](weft::runtime& rt) {
+    weft::channel<std::unique_ptr<int>> full(1), empty(1);
+    full.push(std::make_unique<int>(1));
+    const auto over = [&] {
+      auto item = std::make_unique<int>(2);
+      CHECK(is_over_in_time([&](auto limit) { return full.push_until(std::move(item), limit); }));
+      CHECK(item != nullptr);  // it is as it was
+      CHECK(is_over_in_time([&](auto limit) { return empty.pop_until(limit); }));
+      CHECK_FALSE(full.push_until(std::move(item), std::chrono::system_clock::now() + 1ms));
+      CHECK_FALSE(empty.pop_until(std::chrono::system_clock::now() + 1ms).has_value());
+    };
+    over();  // outside tasks
+    rt.run(over);
+
+    // What is possible needs no time.
+    constexpr auto long_over = std::chrono::steady_clock::time_point::min();
+    CHECK(empty.push_until(std::make_unique<int>(3), long_over));
+    CHECK(*empty.pop_until(long_over).value() == 3);
+
+    weft::channel<int> items(1);
+    long sum = 0;
+    rt.run([&] {
+      weft::spawn([&] {
+        while (const auto item = items.pop_until(std::chrono::steady_clock::now() + 1h)) sum += *item;
+      });
+      for (int i = 1; i <= 100; ++i) CHECK(items.push_until(i, std::chrono::steady_clock::now() + 1h));
+      items.close();
+    });
+    CHECK(sum == 5050);
+    CHECK(suspensions(rt) > 0);
+  });
+}
+
+TEST_CASE("a wait until a time at a channel ends when that is closed, whatever the clock shows") {
+  weft::runtime rt({.workers = 2});
+  weft::channel<int> full(1), empty(1);
+  full.push(1);
+  bool pushed = true, popped = true;
+  rt.run([&] {
+    weft::spawn([&] { pushed = full.push_until(2, std::chrono::system_clock::now() + 1h); });
+    weft::spawn([&] { popped = empty.pop_until(frozen::now() + 1ns).has_value(); });
+    weft::this_task::sleep_for(1ms);
+    full.close();
+    empty.close();
+  });
+  CHECK_FALSE(pushed);
+  CHECK_FALSE(popped);
+  CHECK_FALSE(full.push_until(3, frozen::now() + 1h));
+  CHECK_FALSE(empty.pop_until(frozen::now() + 1h).has_value());
+  CHECK(full.pop() == 1);
+  CHECK_FALSE(full.pop().has_value());
+}
+
+TEST_CASE("a channel takes copies of items, if there are such") {
+  static_assert(pushes_copies<std::string>);
+  static_assert(!tries_copies<std::unique_ptr<int>>);
+  weft::channel<std::string> texts(4);
+  const std::string text = "a text that is longer than any short one";
+  const auto soon = [] { return std::chrono::steady_clock::now() + 1ms; };
+  CHECK(texts.push(text));
+  CHECK(texts.try_push(text));
+  CHECK(texts.push_for(text, 1h));
+  CHECK(texts.push_until(text, std::chrono::steady_clock::now() + 1h));
+  CHECK_FALSE(texts.try_push(text));
+  CHECK(is_over_in_time([&](auto) { return texts.push_for(text, 1ms); }));
+  CHECK(is_over_in_time([&](auto limit) { return texts.push_until(text, limit); }));
+  for (int i = 0; i < 4; ++i) CHECK(texts.pop() == text);
+  CHECK_FALSE(texts.pop_until(soon()).has_value());
+  texts.close();
+  CHECK_FALSE(texts.try_push(text));
+  CHECK_FALSE(texts.push_until(text, soon()));
+  CHECK(text.size() == 40);
+}
+
+TEST_CASE("a latch is counted down and waited for with a limit of time") {
+  on_each_runtime([](weft::runtime& rt) {
+    weft::latch count(8);
+    const auto over = [&] {
+      CHECK(is_over_in_time([&](auto) { return count.arrive_and_wait_for(1ms); }));
+      CHECK(is_over_in_time([&](auto limit) { return count.arrive_and_wait_until(limit, 2); }));
+    };
+    over();  // outside tasks
+    rt.run(over);
+    CHECK_FALSE(count.try_wait());
+    std::atomic<int> over_the_count{0};
+    rt.run([&] {
+      weft::spawn([&] { over_the_count += count.arrive_and_wait_for(1h); });
+      over_the_count += count.arrive_and_wait_until(std::chrono::steady_clock::now() + 1h);
+    });
+    CHECK(over_the_count == 2);  // what those have taken off whose time was over is off
+    CHECK(count.try_wait());
+    CHECK_THROWS_AS(count.arrive_and_wait_for(1h), weft::error);
+    CHECK(suspensions(rt) > 0);
+  });
+}
+
+TEST_CASE("a participant whose time is over has arrived, and the phase ends without it") {
+  on_each_runtime([](weft::runtime& rt) {
+    int ended = 0;
+    weft::barrier two(2, [&] { ++ended; });
+    const auto over = [&] {
+      CHECK(is_over_in_time([&](auto) { return two.arrive_and_wait_for(1ms); }));
+      CHECK(two.arrive_and_wait_for(0s));  // it is the last one
+      CHECK(is_over_in_time([&](auto limit) { return two.arrive_and_wait_until(limit); }));
+      two.arrive_and_wait();
+      CHECK(is_over_in_time([&](auto) { return two.arrive_and_wait_for(1ms); }));
+      CHECK(two.arrive_and_wait_until(std::chrono::steady_clock::time_point::min()));
+
+      const weft::barrier::arrival mine = two.arrive();
+      CHECK(is_over_in_time([&](auto) { return two.wait_for(mine, 1ms); }));
+      CHECK(is_over_in_time([&](auto limit) { return two.wait_until(mine, limit); }));
+      const weft::barrier::arrival last = two.arrive();
+      for (int phase = 0; phase < 2; ++phase) {  // in the next phase, too
+        two.wait(mine);
+        CHECK(two.wait_for(mine, 0s));
+        CHECK(two.wait_until(last, std::chrono::steady_clock::time_point::min()));
+        if (phase == 0) static_cast<void>(two.arrive());
+      }
+      static_cast<void>(two.arrive());
+    };
+    over();  // outside tasks
+    CHECK(ended == 5);
+    rt.run(over);
+    CHECK(ended == 10);
+    const auto with_limit = [&](bool until) {
+      for (int phase = 0; phase < 20; ++phase)
+        if (!(until ? two.arrive_and_wait_until(std::chrono::steady_clock::now() + 1h)
+                    : two.arrive_and_wait_for(1h)))
+          return false;
+      return true;
+    };
+    bool in_time[2] = {};
+    rt.run([&] {
+      weft::spawn([&] { in_time[0] = with_limit(true); });
+      weft::spawn([&] { in_time[1] = with_limit(false); });
+    });
+    CHECK((in_time[0] && in_time[1]));
+    CHECK(ended == 30);
+    CHECK(suspensions(rt) > 0);
+  });
+}
+
+TEST_CASE("phases end once, at any moment of the time limits of those who wait") {
+  on_each_runtime([](weft::runtime& rt) {
+    constexpr int n = 8, phases = 30;
+    std::atomic<int> next{0}, in_phase{0}, wrong{0}, over{0};
+    weft::condition<bool> some_over(false);
+    int ended = 0;
+    weft::barrier all(n, [&] {
+      wrong += in_phase != n;
+      in_phase = 0;
+      ++ended;
+    });
+    inside_and_outside(rt, n - 2, [&] {
+      const int me = next++;
+      weft_test::random random(static_cast<std::uint64_t>(me) + 1);
+      for (int p = 0; p < phases; ++p) {
+        if (p == 0 && me == 1) some_over.wait_equal(true);
+        ++in_phase;
+        const auto mine = all.arrive();
+        while (!all.wait_for(mine, std::chrono::nanoseconds(random.below(20'000))))
+          if (over++ == 0) some_over.set(true);
+        if (p == 0) some_over.set(true);  // so that nobody waits in vain if it is wrong
+        wrong += ended <= p;
+      }
+    });
+    CHECK(wrong == 0);
+    CHECK(ended == phases);
+    CHECK(over > 0);
+  });
+}
+
+TEST_CASE("the stop of a run ends waits at a barrier, whose participants have arrived") {
+  weft::runtime rt({.workers = 2});
+  weft::barrier three(3);
+  std::atomic<int> begun{0}, cancelled{0};
+  const auto waits = [&](auto f) {
+    weft::spawn([&, f] {
+      ++begun;
+      try {
+        f();
+      } catch (const weft::cancelled&) {
+        ++cancelled;
+      }
+    });
+  };
+  CHECK_THROWS_AS(rt.run([&] {
+    waits([&] { three.wait(three.arrive()); });
+    waits([&] { three.arrive_and_wait_for(1h); });
+    while (begun < 2) weft::this_task::sleep_for(500us);
+    weft::this_task::request_stop();
+  }),
+                  weft::cancelled);
+  CHECK(cancelled == 2);
+  CHECK(three.arrive_and_wait_for(0s));
+}

@@ -53,6 +53,18 @@ struct transform_function {
                          static_cast<std::size_t>(std::ranges::size(r2))),
                 out);
   }
+  template <range R, std::random_access_iterator Out, class F, class Projection = std::identity>
+    requires(!range<Out>)
+  Out operator()(runtime& rt, R&& r, Out out, F f, Projection projection = {}) const {
+    return rt.run([&] { return (*this)(r, out, std::move(f), std::move(projection)); });
+  }
+  template <range R1, range R2, std::random_access_iterator Out, class F, class Projection1 = std::identity,
+            class Projection2 = std::identity>
+  Out operator()(runtime& rt, R1&& r1, R2&& r2, Out out, F f, Projection1 projection1 = {},
+                 Projection2 projection2 = {}) const {
+    return rt.run(
+        [&] { return (*this)(r1, r2, out, std::move(f), std::move(projection1), std::move(projection2)); });
+  }
 
  private:
   template <class Each, class Out>

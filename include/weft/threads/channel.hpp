@@ -35,28 +35,69 @@ class channel {
 
   /// Puts an item into the channel; waits while it is full. *Returns*: false if it is closed: then the item
   /// is as it was.
-  bool push(T&& item) { return push_(item, {}); }
+  bool push(T&& item) { return *push_(item, {}); }
   /// The same with a copy.
-  bool push(const T& item) {
-    T copy(item);
-    return push_(copy, {});
+  bool push(const T& item)
+    requires std::constructible_from<T, const T&>
+  {
+    return push(T(item));
   }
   /// Puts an item in if there is room, or within this time. *Returns*: whether; if not, the item is as it
   /// was.
-  bool try_push(T&& item) { return push_(item, threads::at_once); }
+  bool try_push(T&& item) { return push_(item, threads::at_once).value_or(false); }
+  /// The same with a copy, as the other two below.
+  bool try_push(const T& item)
+    requires std::constructible_from<T, const T&>
+  {
+    return try_push(T(item));
+  }
   /// The same.
   template <class Rep, class Period>
   bool push_for(T&& item, const std::chrono::duration<Rep, Period>& time) {
-    return push_(item, threads::after(time));
+    return push_(item, threads::after(time)).value_or(false);
+  }
+  template <class Rep, class Period>
+    requires std::constructible_from<T, const T&>
+  bool push_for(const T& item, const std::chrono::duration<Rep, Period>& time) {
+    return push_for(T(item), time);
+  }
+  /// The same until a time.
+  template <class Clock, class Duration>
+  bool push_until(T&& item, const std::chrono::time_point<Clock, Duration>& time) {
+    std::optional<bool> done;
+    threads::until_time(time, [&](threads::deadline d) { return (done = push_(item, d)).has_value(); });
+    return done.value_or(false);
+  }
+  template <class Clock, class Duration>
+    requires std::constructible_from<T, const T&>
+  bool push_until(const T& item, const std::chrono::time_point<Clock, Duration>& time) {
+    return push_until(T(item), time);
   }
   /// Takes the oldest item; waits while there is none. *Returns*: nothing if the channel is closed and empty.
-  std::optional<T> pop() { return pop_({}); }
+  std::optional<T> pop() {
+    std::optional<T> item;
+    pop_(item, {});
+    return item;
+  }
   /// Takes the oldest item if there is one, or within this time. *Returns*: nothing if there was none.
-  std::optional<T> try_pop() { return pop_(threads::at_once); }
+  std::optional<T> try_pop() {
+    std::optional<T> item;
+    pop_(item, threads::at_once);
+    return item;
+  }
   /// The same.
   template <class Rep, class Period>
   std::optional<T> pop_for(const std::chrono::duration<Rep, Period>& time) {
-    return pop_(threads::after(time));
+    std::optional<T> item;
+    pop_(item, threads::after(time));
+    return item;
+  }
+  /// The same until a time.
+  template <class Clock, class Duration>
+  std::optional<T> pop_until(const std::chrono::time_point<Clock, Duration>& time) {
+    std::optional<T> item;
+    threads::until_time(time, [&](threads::deadline d) { return pop_(item, d); });
+    return item;
   }
   /// No more items are put in; those that are there can be taken. All who wait go on.
   void close() noexcept {
@@ -83,34 +124,37 @@ class channel {
   struct only_case final : threads::channel_case<T> {
     using threads::channel_case<T>::channel_case;
   };
-  static bool wait_(only_case& c, const char* how, threads::deadline until) {
+  /// *Returns*: whether it has moved an item; nothing if the time is over.
+  static std::optional<bool> wait_(only_case& c, const char* how, threads::deadline until) {
     threads::select_case* const cases[] = {&c};
-    return threads::selection().wait(cases, {"a channel", how}, until) != nullptr && c.moved();
+    if (threads::selection().wait(cases, {"a channel", how}, until) == nullptr) return std::nullopt;
+    return c.moved();
   }
 
-  bool push_(T& item, threads::deadline until) {
+  /// *Returns*: whether the item is in the channel, which else is closed; nothing if the time is over.
+  std::optional<bool> push_(T& item, threads::deadline until) {
     threads::let_see(&state_);
     [[maybe_unused]] const sched::races::unseen library;
     threads::wait_entry* next = nullptr;
-    bool settled = false, done = false;
+    std::optional<bool> done;
     {
       const std::lock_guard hold(state_.waiters.mutex);
-      if ((settled = state_.settles_put())) {
+      if (state_.settles_put()) {
         done = state_.put(item);
         state_.serve(next);
       }
     }
     threads::waiter_list::tell(next);
-    if (settled || until.is_at_once()) return done;
+    if (done.has_value() || until.is_at_once()) return done;
     only_case c(state_, item);
     return wait_(c, "pushes into a weft::channel", until);
   }
-  std::optional<T> pop_(threads::deadline until) {
-    std::optional<T> item;
+  /// *Returns*: whether there is an item, or the channel is closed; not if the time is over.
+  bool pop_(std::optional<T>& item, threads::deadline until) {
+    bool settled = false;
     {
       [[maybe_unused]] const sched::races::unseen library;
       threads::wait_entry* next = nullptr;
-      bool settled = false;
       {
         const std::lock_guard hold(state_.waiters.mutex);
         if ((settled = state_.settles_take())) {
@@ -121,11 +165,11 @@ class channel {
       threads::waiter_list::tell(next);
       if (!settled && !until.is_at_once()) {
         only_case c(state_, item);
-        wait_(c, "pops from a weft::channel", until);
+        settled = wait_(c, "pops from a weft::channel", until).has_value();
       }
     }
     threads::see(&state_);
-    return item;
+    return settled;
   }
 
   mutable threads::channel_state<T> state_;

@@ -65,11 +65,36 @@ class condition {
   {
     return wait([&v](const T& now) { return now == v; });
   }
+  /// The same with a limit of time. *Returns*: the value; nothing if the time is over.
+  /// *Example*: `if (!stage.wait_equal_for(1s, 2)) report_a_delay();`
+  template <class Rep, class Period>
+    requires std::equality_comparable<T>
+  std::optional<T> wait_equal_for(const std::chrono::duration<Rep, Period>& time, const T& v) {
+    return wait_for(time, [&v](const T& now) { return now == v; });
+  }
+  /// The same.
+  template <class Clock, class Duration>
+    requires std::equality_comparable<T>
+  std::optional<T> wait_equal_until(const std::chrono::time_point<Clock, Duration>& time, const T& v) {
+    return wait_until(time, [&v](const T& now) { return now == v; });
+  }
   /// Waits until the value is another one than `v`. *Returns*: it.
   T wait_not_equal(const T& v)
     requires std::equality_comparable<T>
   {
     return wait([&v](const T& now) { return !(now == v); });
+  }
+  /// The same with a limit of time. *Returns*: the value then; nothing if the time is over.
+  template <class Rep, class Period>
+    requires std::equality_comparable<T>
+  std::optional<T> wait_not_equal_for(const std::chrono::duration<Rep, Period>& time, const T& v) {
+    return wait_for(time, [&v](const T& now) { return !(now == v); });
+  }
+  /// The same.
+  template <class Clock, class Duration>
+    requires std::equality_comparable<T>
+  std::optional<T> wait_not_equal_until(const std::chrono::time_point<Clock, Duration>& time, const T& v) {
+    return wait_until(time, [&v](const T& now) { return !(now == v); });
   }
   /// Waits until `ready(value)`; whoever changes the value calls that, too. *Returns*: the value then.
   template <std::predicate<const T&> Ready>

@@ -65,6 +65,19 @@ class latch {
     count_down(n);
     wait();
   }
+  /// The same; waits so long at most. `n` is taken off also if the time is over. *Returns*: whether the count
+  /// is zero.
+  template <class Rep, class Period>
+  bool arrive_and_wait_for(const std::chrono::duration<Rep, Period>& time, std::ptrdiff_t n = 1) {
+    count_down(n);
+    return wait_for(time);
+  }
+  /// The same; waits until then at most.
+  template <class Clock, class Duration>
+  bool arrive_and_wait_until(const std::chrono::time_point<Clock, Duration>& time, std::ptrdiff_t n = 1) {
+    count_down(n);
+    return wait_until(time);
+  }
 
  private:
   bool wait_(threads::deadline until) {
