@@ -4,6 +4,9 @@
 #include "flow/runtimes.hpp"
 #include "support/child.hpp"
 
+#include <weft/threads/condition.hpp>
+#include <weft/threads/semaphore.hpp>
+
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -38,6 +41,19 @@ void check_stopped(const std::vector<std::string>& parts, F f, unsigned cap = 1u
 const std::string file = "tied_test.cpp:";
 
 }  // namespace
+
+TEST_CASE("a change of a condition that waits") {
+  check_stopped({"a weft::condition that is being changed"}, [](weft::runtime& rt) {
+    rt.run([] {
+      weft::condition<int> stage(0);
+      weft::semaphore never(0);
+      stage.update([&never](int& v) {
+        never.acquire();
+        v = 1;
+      });
+    });
+  });
+}
 
 TEST_CASE("sync while something is held") {
   const unsigned line = __LINE__ + 5;

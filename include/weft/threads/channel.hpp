@@ -42,32 +42,33 @@ class channel {
   {
     return push(T(item));
   }
-  /// Puts an item in if there is room, or within this time. *Returns*: whether; if not, the item is as it
-  /// was.
+  /// Puts an item in if there is room. *Returns*: whether; if not, the item is as it was.
   bool try_push(T&& item) { return push_(item, threads::at_once).value_or(false); }
-  /// The same with a copy, as the other two below.
+  /// The same with a copy.
   bool try_push(const T& item)
     requires std::constructible_from<T, const T&>
   {
     return try_push(T(item));
   }
-  /// The same.
+  /// Puts an item in if there is room within this time. *Returns*: as above.
   template <class Rep, class Period>
   bool push_for(T&& item, const std::chrono::duration<Rep, Period>& time) {
     return push_(item, threads::after(time)).value_or(false);
   }
+  /// The same with a copy.
   template <class Rep, class Period>
     requires std::constructible_from<T, const T&>
   bool push_for(const T& item, const std::chrono::duration<Rep, Period>& time) {
     return push_for(T(item), time);
   }
-  /// The same until a time.
+  /// Puts an item in if there is room until then. *Returns*: as above.
   template <class Clock, class Duration>
   bool push_until(T&& item, const std::chrono::time_point<Clock, Duration>& time) {
     std::optional<bool> done;
     threads::until_time(time, [&](threads::deadline d) { return (done = push_(item, d)).has_value(); });
     return done.value_or(false);
   }
+  /// The same with a copy.
   template <class Clock, class Duration>
     requires std::constructible_from<T, const T&>
   bool push_until(const T& item, const std::chrono::time_point<Clock, Duration>& time) {
@@ -79,20 +80,20 @@ class channel {
     pop_(item, {});
     return item;
   }
-  /// Takes the oldest item if there is one, or within this time. *Returns*: nothing if there was none.
+  /// Takes the oldest item if there is one. *Returns*: nothing if there was none.
   std::optional<T> try_pop() {
     std::optional<T> item;
     pop_(item, threads::at_once);
     return item;
   }
-  /// The same.
+  /// Takes the oldest item if there is one within this time. *Returns*: as above.
   template <class Rep, class Period>
   std::optional<T> pop_for(const std::chrono::duration<Rep, Period>& time) {
     std::optional<T> item;
     pop_(item, threads::after(time));
     return item;
   }
-  /// The same until a time.
+  /// Takes the oldest item if there is one until then. *Returns*: as above.
   template <class Clock, class Duration>
   std::optional<T> pop_until(const std::chrono::time_point<Clock, Duration>& time) {
     std::optional<T> item;

@@ -2,6 +2,7 @@
 // A value, and bodies that wait until it is as they want it.
 #pragma once
 
+#include <weft/flow/no_suspend.hpp>
 #include <weft/threads/detail/waiters.hpp>
 
 #include <concepts>
@@ -39,10 +40,14 @@ class condition {
   void set(T value) {
     update([&value](T& v) { v = std::move(value); });
   }
-  /// Calls `change(value)`, while nobody else looks at it or changes it. *Returns*: what it returns.
+  /// Calls `change(value)`, while nobody else looks at it or changes it. *Requires*: it does not wait.
+  /// *Returns*: what it returns.
   template <class F>
     requires std::invocable<F&, T&>
   decltype(auto) update(F change) {
+#if WEFT_CHECKED
+    const this_task::no_suspend mark("a weft::condition that is being changed");
+#endif
     threads::see(this);
     threads::let_see(this);
     [[maybe_unused]] const sched::races::unseen library;
