@@ -3,6 +3,7 @@
 #pragma once
 
 #include "flow/runtimes.hpp"
+#include "support/environment.hpp"
 #include "support/random.hpp"
 
 #include <weft/algorithms.hpp>
@@ -24,14 +25,14 @@ using number = std::uint64_t;
 template <class F>
 void on_all_sizes(std::size_t largest, const F& f) {
   if (sanitized) largest /= 8;
-  random r(largest);
+  random r(seed() + largest);
   for (const unsigned workers : {1u, 2u, 3u, 5u, 8u}) {
     weft::runtime rt({.workers = workers, .inlining = workers != 3});
     std::vector<std::size_t> sizes{0, 1, 2, 3, 4, 7, 15, 16, 17, 31, 33, 100, largest};
     for (int i = 0; i < 4; ++i) sizes.push_back(std::size_t(r.below(largest)));
     for (const std::size_t n : sizes)
       if (n <= largest) {
-        INFO("workers " << workers << ", size " << n);
+        INFO("seed " << seed() << ", workers " << workers << ", size " << n);
         f(rt, n, r);
       }
   }

@@ -2,6 +2,7 @@
 // What is done with each element, found among them, or made of all.
 #include "algorithms/against_std.hpp"
 #include "support/child.hpp"
+#include "support/tracked.hpp"
 
 #include <atomic>
 #include <functional>
@@ -50,6 +51,81 @@ TEST_CASE("ranges need no more than random access") {
   weft::for_each(rt, movable, [](only_moved& e) { *e.value += 1; });
   CHECK(weft::reduce_range(rt, movable, number(0), std::plus<>(), &only_moved::get) == 3000 * 3001 / 2);
   CHECK(weft::min_element(rt, movable, {}, &only_moved::get)->get() == 1);
+}
+
+namespace {
+
+/// A key and something else, so that a projection left out does not compile or gives another result.
+struct item {
+  number other = 0, key = 0;
+  friend bool operator==(const item&, const item&) = default;
+};
+
+}  // namespace
+
+TEST_CASE("projections are applied by all that take them") {
+  on_all_sizes(20'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+    const std::vector<number> keys = numbers(n, r, n / 3 + 2), others = numbers(n, r, n / 3 + 2);
+    std::vector<item> v(n);
+    for (std::size_t i = 0; i < n; ++i) v[i] = {others[i], keys[i]};
+    const number x = r.below(n / 2 + 2);
+    const auto is = [x](number key) {
+      if (key % 512 == 5) dawdle();
+      return key == x;
+    };
+
+    std::vector<item> changed = v, expected = v;
+    weft::for_each(rt, changed, [](number& key) { key = 2 * key + 1; }, &item::key);
+    std::ranges::for_each(expected, [](number& key) { key = 2 * key + 1; }, &item::key);
+    CHECK(changed == expected);
+
+    std::vector<number> out(n), expected_out(n);
+    CHECK(weft::transform(rt, v, changed, out.begin(), std::minus<>(), &item::other, &item::key) ==
+          out.end());
+    std::ranges::transform(v, changed, expected_out.begin(), std::minus<>(), &item::other, &item::key);
+    CHECK(out == expected_out);
+
+    CHECK(weft::find_if(rt, v, is, &item::key) == std::ranges::find_if(v, is, &item::key));
+    CHECK(weft::any_of(rt, v, is, &item::key) == std::ranges::any_of(v, is, &item::key));
+    CHECK(weft::none_of(rt, v, is, &item::key) == std::ranges::none_of(v, is, &item::key));
+    const auto is_not = [&](number key) { return !is(key); };
+    CHECK(weft::all_of(rt, v, is_not, &item::key) == std::ranges::all_of(v, is_not, &item::key));
+    CHECK(weft::max_element(rt, v, {}, &item::key) == std::ranges::max_element(v, {}, &item::key));
+    CHECK(weft::max_element(rt, v, std::ranges::greater(), &item::key) ==
+          std::ranges::max_element(v, std::ranges::greater(), &item::key));
+
+    const auto odd = [](number key) { return key % 2 == 1; };
+    std::vector<item> copied(n);
+    copied.erase(weft::copy_if(rt, v, copied.begin(), odd, &item::key), copied.end());
+    expected.resize(n);
+    expected.erase(std::ranges::copy_if(v, expected.begin(), odd, &item::key).out, expected.end());
+    CHECK(copied == expected);
+  });
+}
+
+TEST_CASE("elements that can only be moved are looked at where they are") {
+  on_all_sizes(10'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+    const std::vector<number> v = numbers(n, r, n / 3 + 2);
+    std::vector<only_moved> o;
+    for (const number e : v) o.emplace_back(e);
+    const number x = r.below(n / 2 + 2);
+    const auto is = [x](const only_moved& e) {
+      if (e.get() % 512 == 5) dawdle();
+      return e.get() == x;
+    };
+    const auto is_not = [&](const only_moved& e) { return !is(e); };
+    const auto first = std::ranges::find(v, x) - v.begin();
+    const auto times = std::ranges::count(v, x);
+    CHECK(weft::find_if(rt, o, is) - o.begin() == first);
+    CHECK(weft::find(rt, o, x, &only_moved::get) - o.begin() == first);
+    CHECK(weft::count_if(rt, o, is) == times);
+    CHECK(weft::any_of(rt, o, is) == (times != 0));
+    CHECK(weft::none_of(rt, o, is) == (times == 0));
+    CHECK(weft::all_of(rt, o, is_not) == (times == 0));
+    CHECK(weft::max_element(rt, o, {}, &only_moved::get) - o.begin() ==
+          std::ranges::max_element(v) - v.begin());
+    CHECK(std::ranges::equal(o, v, {}, &only_moved::get));
+  });
 }
 
 TEST_CASE("the first element is found, and what is behind does not matter") {
@@ -246,7 +322,46 @@ TEST_CASE("the first exception in the order of the range is thrown") {
     std::vector<long> ones(n, 1), sums(n);
     CHECK(thrown_by([&] { weft::inclusive_scan(rt, ones, sums.begin(), bounded, 1L); }) ==
           (limit + 1 <= long(n) + 1 ? limit + 1 : -1));
+    CHECK(thrown_by([&] { weft::exclusive_scan(rt, ones, sums.begin(), 0L, bounded); }) ==
+          (limit < long(n) ? limit + 1 : -1));
+    // Neighbours are compared in their order, each pair once.
+    const long first_pair = std::ranges::find(bad.begin() + 1, bad.end(), 1) - bad.begin();
+    CHECK(thrown_by([&] {
+            weft::unique_copy(rt, v, out.begin(), [&](long a, long b) { return f(std::max(a, b)) < 0; });
+          }) == (first_pair < long(n) ? first_pair : -1));
   });
+}
+
+TEST_CASE("an operation that throws ends the algorithm, and nothing leaks") {
+  const auto none = tracked::alive.load();
+  on_all_sizes(10'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {
+    if (n == 0) return;
+    const std::vector<tracked> v(n, tracked(1));
+    std::vector<tracked> out(n);
+    std::atomic<std::size_t> left{0};
+    const auto add = [&](const tracked& a, const tracked& b) {
+      if (left.fetch_sub(1) == 0) throw planted_failure();
+      return tracked(a.value + b.value);
+    };
+    const auto twice = [](const tracked& e) { return tracked(2 * e.value); };
+    left = r.below(n);  // each element is added once
+    CHECK_THROWS_AS(weft::reduce_range(rt, v, tracked(0), add), planted_failure);
+    left = r.below(n);
+    CHECK_THROWS_AS(weft::transform_reduce(rt, v, tracked(0), add, twice), planted_failure);
+    left = n;
+    CHECK(weft::transform_reduce(rt, v, tracked(5), add, twice).value == 2 * long(n) + 5);
+    CHECK(left == 0);
+
+    // One that throws by chance only where a part is looked at ahead fails nothing: here the sums decide.
+    const long limit = long(r.below(n));
+    const auto bounded = [limit](const tracked& a, const tracked& b) {
+      if (a.value + b.value > limit) throw planted_failure();
+      return tracked(a.value + b.value);
+    };
+    CHECK_THROWS_AS(weft::exclusive_scan(rt, v, out.begin(), tracked(0), bounded), planted_failure);
+    CHECK_THROWS_AS(weft::inclusive_scan(rt, v, out.begin(), bounded, tracked(0)), planted_failure);
+  });
+  CHECK(tracked::alive == none);
 }
 
 TEST_CASE("other workers take part, also of few elements") {

@@ -151,6 +151,12 @@ TEST_CASE("elements of one kind come before those of another") {
     std::vector<only_moved> o = only_moved_ones(v);
     weft::stable_partition(rt, o, [&](const only_moved& e) { return is(std::uint32_t(key_of(e))); });
     CHECK(std::ranges::equal(o, only_moved_ones(expected), {}, &only_moved::get, &only_moved::get));
+    std::vector<only_moved> q = only_moved_ones(v);
+    const auto is_key = [&](number key) { return is(std::uint32_t(key)); };
+    CHECK(weft::partition(rt, q, is_key, key_of) - q.begin() == middle);
+    CHECK(std::ranges::is_partitioned(q, is_key, key_of));
+    std::ranges::sort(q, {}, [](const only_moved& e) { return std::uint32_t(e.get()); });
+    CHECK(std::ranges::equal(q, only_moved_ones(v), {}, &only_moved::get, &only_moved::get));
   });
 }
 
@@ -175,6 +181,14 @@ TEST_CASE("a comparison that throws ends the algorithm, and nothing leaks") {
       weft::partition(rt, v, [&](const tracked& e) { return compare(e, tracked(long(n / 2))); });
     });
     fails([&](auto& v) { weft::max_element(rt, v, compare); });
+    fails([&](auto& v) { weft::min_element(rt, v, compare); });
+    // Nobody knows which element is at a place before each other one has been compared.
+    fails([&](auto& v) { weft::nth_element(rt, v, v.begin() + std::ptrdiff_t(r.below(n)), compare); });
+    fails([&](auto& v) {
+      std::vector<tracked> w, merged(2 * n);
+      for (std::size_t i = 0; i < n; ++i) v[i].value = long(2 * i), w.emplace_back(long(2 * i + 1));
+      weft::merge(rt, v, w, merged.begin(), compare);  // none comes before all of the other range
+    });
   });
   CHECK(tracked::alive == none);
 }

@@ -4,7 +4,7 @@
 #include "flow/runtimes.hpp"
 #include "support/child.hpp"
 
-#include <weft/threads/mutex.hpp>
+#include <weft/threads.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -421,15 +421,147 @@ TEST_CASE("a run that is stopped ends in spite of parts, and frees what they hol
 TEST_CASE("a steal function that gives nothing, and one that ends while thieves ask") {
   on_each_runtime([](weft::runtime& rt) {
     std::atomic<int> asked{0}, ran{0};
+    constexpr int rounds = 20;
+    const bool thieves = rt.workers() > 1;
+    // Two steal functions, which live until `happened`: thieves ask the first one first.
+    const auto give = [&](auto happened) {
+      std::atomic<int> left{5};  // as many as come in time could be very many
+      const weft::steal_function never([&](weft::thief&) { ++asked; });
+      const weft::steal_function some([&](weft::thief& t) {
+        if (left > 0) --left, t.fork([&] { ++ran; });
+      });
+      happened();
+    };
+    const auto until_more = [](const std::atomic<int>& n) {
+      return [&n, before = n.load()] { expect([&] { return n > before; }); };
+    };
     rt.run([&] {
-      for (int i = 0; i < 100; ++i)
-        weft::fork([&] {
-          const weft::steal_function never([&](weft::thief&) { ++asked; });
-          const weft::steal_function always([&](weft::thief& t) { t.fork([&] { ++ran; }); });
-        });
+      for (int i = 0; i < 5 * rounds; ++i) weft::fork([&] { give([] {}); });
+      for (int i = 0; i < rounds && thieves; ++i) {
+        weft::sync();  // nothing of the last round is to be counted here
+        if (i % 2 == 0)
+          give(until_more(asked));  // they end when the thief is between the two, or in the second
+        else
+          give(until_more(ran));
+      }
     });
-    CHECK(asked >= 0);
-    CHECK(ran >= 0);
+    if (thieves) {
+      CHECK(asked >= rounds);  // before each part, too
+      CHECK(ran >= rounds / 2);
+      CHECK(ran <= asked);
+    } else {
+      CHECK(asked == 0);
+      CHECK(ran == 0);
+    }
+  });
+}
+
+TEST_CASE("a spawned body gives work away, and what is taken fails as the body does") {
+  struct thrown {};
+  on_each_with_thieves([](weft::runtime& rt) {
+    std::atomic<bool> taken{false};
+    std::atomic<long> body_by{0}, part_by{0};
+    std::string name;
+    int seen = 0;
+    rt.run([&] {
+      weft::spawn([&] {
+        weft::shared<int> sum(5);
+        body_by = weft_test::kernel_thread();
+        give_one(taken, [&](weft::thief& t) {
+          t.fork(
+              {.name = "part of the spawned"},
+              [&](int v, weft::reduce<int, std::plus<>> to) {
+                part_by = weft_test::kernel_thread();
+                name = weft::this_task::name();
+                to += v;
+                taken = true;
+              },
+              10, weft::reduce(sum, std::plus<>()));
+        });
+        weft::fork([&](int v) { seen = v; }, weft::read(sum));
+      });
+    });
+    CHECK(taken);
+    CHECK(part_by != 0);
+    CHECK(part_by != body_by);
+    CHECK(name == "part of the spawned");
+    CHECK(seen == 15);
+  });
+  on_each_with_thieves([](weft::runtime& rt) {
+    std::atomic<bool> taken{false};
+    CHECK_THROWS_AS(rt.run([&] {
+      weft::spawn([&] {
+        give_one(taken, [&](weft::thief& t) {
+          t.fork([&] {
+            taken = true;
+            throw thrown();
+          });
+        });
+      });
+    }),
+                    thrown);
+    CHECK(taken);
+  });
+}
+
+TEST_CASE("a body that waits at a mutex, a condition or a channel gives work away, which lets it go on") {
+  on_each_with_thieves([](weft::runtime& rt) {
+    for (const char* const at : {"a mutex", "a condition", "a channel"})
+      for (const bool spawned : {true, false}) {
+        INFO("waits at " << at << ", spawned " << spawned);
+        weft::mutex door;
+        weft::condition<int> ran(0);
+        weft::channel<int> answers(1);
+        std::atomic<bool> waits{false}, taken{false}, went_on{false}, held{false};
+        bool too_early = false;
+        const std::string kind = at;
+        const auto body = [&] {
+          std::atomic<bool> there{true};
+          const weft::steal_function give([&](weft::thief& t) {
+            if (waits && there.exchange(false))
+              t.fork([&] {
+                taken = true;
+                ran.set(1);
+                answers.push(1);
+              });
+          });
+          if (kind == "a mutex") {
+            const std::lock_guard hold(door);  // until the part has run, another one has it
+            too_early = !taken;
+          } else if (kind == "a condition") {
+            ran.wait_equal(1);
+          } else {
+            answers.pop();
+          }
+          too_early = too_early || !taken;
+          went_on = true;
+        };
+        rt.run([&] {
+          // Sees that the body waits. It sleeps in between, so workers look for work again.
+          weft::spawn([&] {
+            const std::string words = "'waiter' waits for " + kind;
+            expect([&] {
+              weft::this_task::sleep_for(std::chrono::microseconds(100));
+              if (rt.describe().find(words) != std::string::npos) waits = true;
+              return went_on.load();
+            });
+          });
+          weft::spawn([&] {
+            const std::lock_guard hold(door);
+            held = true;
+            ran.wait_equal(1);
+          });
+          while (!held) weft::this_task::sleep_for(std::chrono::microseconds(10));
+          if (spawned)
+            weft::spawn({.name = "waiter"}, body);
+          else
+            weft::fork({.name = "waiter"}, body);
+        });
+        CHECK(waits);
+        CHECK(taken);
+        CHECK_FALSE(too_early);
+        CHECK(went_on);
+      }
   });
 }
 

@@ -58,6 +58,32 @@ TEST_CASE("a mutex excludes bodies and kernel threads") {
   });
 }
 
+TEST_CASE("two mutexes are locked together, in whatever order they are named") {
+  on_each_runtime([](weft::runtime& rt) {
+    weft::mutex a, b;
+    long counted = 0;
+    std::atomic<int> began{0}, inside{0}, wrong{0};
+    inside_and_outside(rt, 6, [&] {
+      const bool forwards = ++began % 2 == 0;
+      weft::mutex &first = forwards ? a : b, &second = forwards ? b : a;
+      for (int i = 0; i < 100; ++i) {
+        const std::scoped_lock hold(first, second);
+        wrong += ++inside != 1;
+        ++counted;
+        if (i % 50 == 1) weft::this_task::sleep_for(1us);  // others wait meanwhile
+        --inside;
+        if (i == 99) wrong += a.try_lock() || b.try_lock();
+      }
+    });
+    CHECK(counted == 8 * 100);
+    CHECK(wrong == 0);
+    CHECK(a.try_lock());  // nobody has kept one
+    CHECK(b.try_lock());
+    a.unlock();
+    b.unlock();
+  });
+}
+
 TEST_CASE("who waits longest gets the mutex") {
   weft::runtime rt({.workers = 2});
   weft::mutex door;
@@ -381,8 +407,10 @@ TEST_CASE("timed waits never end too early, and end") {
       const bool timed_out = f();
       return timed_out && std::chrono::steady_clock::now() - start >= least;
     };
+    const auto soon = [] { return std::chrono::steady_clock::now() + 1ms; };
+    const auto soon_in_system = [] { return std::chrono::system_clock::now() + 1ms; };  // it may be set
     weft::mutex door, held;
-    weft::shared_mutex shared;
+    weft::shared_mutex shared, read;
     weft::condition_variable never;
     weft::semaphore none(0);
     weft::latch closed(1);
@@ -391,22 +419,52 @@ TEST_CASE("timed waits never end too early, and end") {
     full.push(1);
     held.lock();
     shared.lock();
+    read.lock_shared();
+    const auto is_not_zero = [](int v) { return v != 0; };
+    const auto refuse = [] { return false; };
+    const auto times_out = [&](const auto& wait) {
+      std::unique_lock hold(door);
+      return wait(hold) && hold.owns_lock();
+    };
     const auto all = [&] {
       CHECK(takes(1ms, [&] { return !held.try_lock_for(1ms); }));
-      CHECK_FALSE(held.try_lock_until(std::chrono::system_clock::now() + 1ms));  // that clock may be set
+      CHECK(takes(1ms, [&] { return !held.try_lock_until(soon()); }));
+      CHECK_FALSE(held.try_lock_until(soon_in_system()));
+      CHECK(takes(1ms, [&] { return !shared.try_lock_for(1ms); }));
+      CHECK(takes(1ms, [&] { return !shared.try_lock_until(soon()); }));
       CHECK(takes(1ms, [&] { return !shared.try_lock_shared_for(1ms); }));
+      CHECK(takes(1ms, [&] { return !shared.try_lock_shared_until(soon()); }));
+      CHECK_FALSE(shared.try_lock_until(soon_in_system()));
+      CHECK_FALSE(shared.try_lock_shared_until(soon_in_system()));
+      CHECK(takes(1ms, [&] { return !read.try_lock_for(1ms); }));
+      CHECK(takes(1ms, [&] { return !read.try_lock_until(soon()); }));
+      using std::cv_status::timeout;
+      CHECK(takes(
+          1ms, [&] { return times_out([&](auto& hold) { return never.wait_for(hold, 1ms) == timeout; }); }));
       CHECK(takes(1ms, [&] {
-        std::unique_lock hold(door);
-        return never.wait_for(hold, 1ms) == std::cv_status::timeout && hold.owns_lock();
+        return times_out([&](auto& hold) { return never.wait_until(hold, soon()) == timeout; });
+      }));
+      CHECK(takes(1ms,
+                  [&] { return times_out([&](auto& hold) { return !never.wait_for(hold, 1ms, refuse); }); }));
+      CHECK(takes(1ms, [&] {
+        return times_out([&](auto& hold) { return !never.wait_until(hold, soon(), refuse); });
       }));
       CHECK(takes(1ms, [&] { return !none.try_acquire_for(1ms); }));
+      CHECK(takes(1ms, [&] { return !none.try_acquire_until(soon()); }));
+      CHECK_FALSE(none.try_acquire_until(soon_in_system()));
       CHECK(takes(1ms, [&] { return !closed.wait_for(1ms); }));
-      CHECK(takes(1ms, [&] { return !zero.wait_for(1ms, [](int v) { return v != 0; }); }));
+      CHECK(takes(1ms, [&] { return !closed.wait_until(soon()); }));
+      CHECK(takes(1ms, [&] { return !zero.wait_for(1ms, is_not_zero); }));
+      CHECK(takes(1ms, [&] { return !zero.wait_until(soon(), is_not_zero); }));
+      CHECK_FALSE(zero.wait_until(soon_in_system(), is_not_zero).has_value());
       CHECK(takes(1ms, [&] { return !full.push_for(2, 1ms); }));
       CHECK(takes(1ms, [&] { return !empty.pop_for(1ms); }));
-      CHECK(takes(1ms, [&] { return weft::this_task::sleep_for(1ms), true; }));
+      CHECK(takes(1ms,
+                  [&] { return !weft::select_for(1ms, weft::on_send(full, 2), weft::on_receive(empty)); }));
       CHECK(takes(
-          1ms, [&] { return weft::this_task::sleep_until(std::chrono::steady_clock::now() + 1ms), true; }));
+          1ms, [&] { return !weft::select_until(soon(), weft::on_send(full, 2), weft::on_receive(empty)); }));
+      CHECK(takes(1ms, [&] { return weft::this_task::sleep_for(1ms), true; }));
+      CHECK(takes(1ms, [&] { return weft::this_task::sleep_until(soon()), true; }));
       CHECK_FALSE(none.try_acquire_for(-1s));
       CHECK_FALSE(full.try_push(2));
       CHECK_FALSE(empty.try_pop().has_value());
@@ -417,6 +475,14 @@ TEST_CASE("timed waits never end too early, and end") {
     rt.run([&] { CHECK(none.try_acquire_for(std::chrono::hours::max())); });
     held.unlock();
     shared.unlock();
+    // Who has given up keeps nobody out.
+    CHECK(shared.try_lock());
+    shared.unlock();
+    CHECK(read.try_lock_shared());
+    read.unlock_shared();
+    read.unlock_shared();
+    CHECK(full.pop() == 1);
+    CHECK_FALSE(full.try_pop().has_value());
   });
 }
 
@@ -479,17 +545,22 @@ TEST_CASE("sleeping bodies need no worker") {
 TEST_CASE("the stop of a run ends every wait, with locks in order") {
   on_each_runtime([](weft::runtime& rt) {
     weft::mutex door, held;
+    weft::shared_mutex shut;
     weft::condition_variable never;
     weft::semaphore none(0);
     weft::barrier some(100);
+    weft::latch closed(1);
     weft::condition<int> zero(0);
-    weft::channel<int> empty(1);
-    std::atomic<int> begun{0}, cancelled{0};
+    weft::channel<int> empty(1), full(1);
+    std::atomic<int> cancelled{0};
     std::atomic<bool> locked{true};
+    int bodies = 0, most_waiting = 0;
     held.lock();
+    shut.lock();
+    full.push(1);
     const auto waits = [&](auto f) {
+      ++bodies;
       weft::spawn([&, f] {
-        ++begun;
         try {
           f();
         } catch (const weft::cancelled&) {
@@ -497,33 +568,64 @@ TEST_CASE("the stop of a run ends every wait, with locks in order") {
         }
       });
     };
-    CHECK_THROWS_AS(rt.run([&] {
-      waits([&] { held.lock(); });
-      waits([&] { none.acquire(); });
-      waits([&] { some.arrive_and_wait(); });
-      waits([&] { zero.wait_equal(1); });
-      waits([&] { empty.pop(); });
-      waits([&] { weft::this_task::sleep_for(1h); });
-      waits([&] {
+    const auto waits_with_lock = [&](auto f) {
+      waits([&, f] {
         std::unique_lock hold(door);
         try {
-          never.wait(hold);
+          f(hold);
         } catch (...) {
-          locked = hold.owns_lock() && !door.try_lock();
+          locked = locked && hold.owns_lock() && !door.try_lock();
           throw;
         }
       });
-      while (begun < 7) weft::this_task::sleep_for(500us);
+    };
+    CHECK_THROWS_AS(rt.run([&] {
+      waits([&] { held.lock(); });
+      waits([&] { held.try_lock_for(1h); });
+      waits([&] { shut.lock(); });
+      waits([&] { shut.lock_shared(); });
+      waits([&] { shut.try_lock_for(1h); });
+      waits([&] { shut.try_lock_shared_until(std::chrono::steady_clock::now() + 1h); });
+      waits([&] { none.acquire(); });
+      waits([&] { none.try_acquire_for(1h); });
+      waits([&] { some.arrive_and_wait(); });
+      waits([&] { closed.wait(); });
+      waits([&] { closed.wait_for(1h); });
+      waits([&] { zero.wait_equal(1); });
+      waits([&] { zero.wait_for(1h, [](int v) { return v == 1; }); });
+      waits([&] { empty.pop(); });
+      waits([&] { empty.pop_for(1h); });
+      waits([&] { full.push(2); });
+      waits([&] { full.push_for(3, 1h); });
+      waits([&] { weft::this_task::sleep_for(1h); });
+      waits_with_lock([&](auto& hold) { never.wait(hold); });
+      waits_with_lock([&](auto& hold) { never.wait_for(hold, 1h); });
+      weft_test::wait_until([&] {
+        weft::this_task::sleep_for(500us);
+        const std::string now = rt.describe();
+        int waiting = 0;
+        for (std::size_t at = now.find(" waits for "); at != now.npos; at = now.find(" waits for ", at + 1))
+          ++waiting;
+        most_waiting = std::max(most_waiting, waiting);
+        return waiting == bodies;
+      });
       weft::this_task::request_stop();
     }),
                     weft::cancelled);
-    CHECK(cancelled == 7);
+    CHECK(most_waiting == bodies);
+    CHECK(cancelled == bodies);
     CHECK(locked);
     held.unlock();
+    shut.unlock();
     CHECK(door.try_lock());
     door.unlock();
     CHECK(held.try_lock());
     held.unlock();
+    CHECK(shut.try_lock());
+    shut.unlock();
+    CHECK_FALSE(closed.try_wait());
+    CHECK(full.pop() == 1);
+    CHECK_FALSE(full.try_pop().has_value());
   });
 }
 
