@@ -120,7 +120,6 @@ bool walk::meet(const range& x, const range& y) {
 }
 
 void drop_waits(task& t) {
-  t.spawned = false;
   std::erase_if(t.steps, [](const step& s) { return s.what == action::baton || s.what == action::count; });
   for (step& s : t.steps)
     for (task& c : s.child) drop_waits(c);

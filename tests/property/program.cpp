@@ -28,12 +28,12 @@ std::size_t weight(const task& t) {
 
 void print(std::ostream& out, const task& t, int depth);
 
-void print_fork(std::ostream& out, const task& c, int depth) {
+void print_fork(std::ostream& out, const task& c, int depth, const char* how = "fork") {
   const std::string indent(2 * static_cast<std::size_t>(depth), ' ');
   out << indent;
   if (c.gives != outcome::none)
     out << (c.gives == outcome::object ? "shared x" : "plain x") << c.result << " = ";
-  out << (c.spawned ? "spawn" : "fork");
+  out << (c.spawned ? "spawn" : how);
   if (c.times != 0) out << " loop of " << c.times << ", each with a sync behind it";
   if (c.options) out << " named " << name_of(c);
   if (c.local) out << " local";
@@ -100,7 +100,7 @@ void print(std::ostream& out, const task& t, int depth) {
       case action::baton:
         out << "add to counter " << s.cell << " what " << s.child.size()
             << " spawned bodies leave that take turns {\n";
-        for (const task& c : s.child) print_fork(out, c, depth + 1);
+        for (const task& c : s.child) print_fork(out, c, depth + 1, "turn");
         out << std::string(2 * static_cast<std::size_t>(depth), ' ') << "}\n";
         break;
       case action::count:

@@ -325,7 +325,7 @@ program generate(std::uint64_t seed);
 /// that nobody gave, a step that no run can reach) and adds the missing value where a task must give one.
 /// Where a task throws, nobody waits: the wait might end by weft::cancelled.
 void legalise(program& p);
-/// Makes spawned bodies ordinary tasks and drops locks and batons, so that no body waits for another one.
+/// Drops locks and batons, so that no body waits for another one except by a sync.
 void drop_waits(task& t);
 
 }  // namespace property

@@ -43,9 +43,10 @@ std::string run_once(weft::runtime& rt, const setup& how, noticed& n) {
   return text.empty() ? text : explain(rt, p, how, text);
 }
 
-/// Makes loops ordinary tasks.
+/// Makes loops and spawned bodies ordinary tasks.
 void unroll(task& t) {
   t.times = 0;
+  t.spawned = false;
   for (step& s : t.steps)
     for (task& c : s.child) unroll(c);
 }
