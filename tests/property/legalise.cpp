@@ -8,15 +8,6 @@
 #include <vector>
 
 namespace property {
-namespace {
-
-bool throws(const task& t) {
-  return std::any_of(t.steps.begin(), t.steps.end(), [](const step& s) {
-    return s.what == action::fail || std::any_of(s.child.begin(), s.child.end(), throws);
-  });
-}
-
-}  // namespace
 
 void walk::complete(body& b) {
   for (const argument& a : b.t.arguments)
@@ -123,6 +114,18 @@ void drop_waits(task& t) {
   std::erase_if(t.steps, [](const step& s) { return s.what == action::baton || s.what == action::count; });
   for (step& s : t.steps)
     for (task& c : s.child) drop_waits(c);
+}
+
+void spawn_nothing(task& t) {
+  t.spawned = false;
+  for (step& s : t.steps)
+    for (task& c : s.child) spawn_nothing(c);
+}
+
+bool throws(const task& t) {
+  return std::any_of(t.steps.begin(), t.steps.end(), [](const step& s) {
+    return s.what == action::fail || std::any_of(s.child.begin(), s.child.end(), throws);
+  });
 }
 
 void legalise(program& p) {

@@ -327,5 +327,9 @@ program generate(std::uint64_t seed);
 void legalise(program& p);
 /// Drops locks and batons, so that no body waits for another one except by a sync.
 void drop_waits(task& t);
+/// Makes spawned bodies ordinary tasks.
+void spawn_nothing(task& t);
+/// Whether the task or one below it throws.
+bool throws(const task& t);
 
 }  // namespace property
