@@ -32,7 +32,8 @@ void run_programs(std::uint64_t first, std::uint64_t count, happened& h) {
       const auto disorder = dice.one_in(3) ? 0u : static_cast<std::uint32_t>(1 + dice.below(1000));
       weft::thread_cluster c(processes, {.runtime = how.options()}, {.disorder = disorder});
       for (std::uint64_t seed = first + batch; seed < first + std::min(count, batch + per_cluster); ++seed) {
-        const program p = generate(seed);
+        program p = generate(seed);
+        drop_waits(p.root);
         const expectation want = interpret(p);
         const long before = counted::live(), corrupt = counted::corrupt();
         const std::string text = compare(p, want, execute<counted>(c, p, want));

@@ -2,6 +2,7 @@
 // One task of a random program while it runs on the library.
 #pragma once
 
+#include "machine.hpp"
 #include "rights.hpp"
 #include "value.hpp"
 
@@ -15,7 +16,6 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <span>
 #include <utility>
 #include <variant>
@@ -35,17 +35,6 @@ struct plain_holding {
 template <class V>
 struct const_plain_holding {
   std::span<const V> room;
-};
-
-template <class V>
-struct machine {
-  std::vector<std::atomic<unsigned char>> ran;
-  std::deque<std::atomic<int>> contributors;  // at work on a name of the whole program's
-  std::mutex door;
-  std::set<const void*> commuted;  // what commuting tasks are at work on; versions of an object count apart
-  std::atomic<std::uint64_t> together{0}, intruders{0};
-  std::atomic<int> wrong_tokens{0}, wrong_names{0};
-  std::deque<std::uint64_t> results;  // by name; each written by one task, read by its parent after a sync
 };
 
 /// A borrowed object and the memory it names.
@@ -286,6 +275,12 @@ class body {
       case action::fork:
         fork(s.child.front());
         break;
+      case action::baton:
+        take_turns(s);
+        break;
+      case action::count:
+        m_.sums[static_cast<std::size_t>(s.cell)].add(mix(acc_, s.constant));
+        break;
       case action::sync:
         weft::sync();
         break;
@@ -357,6 +352,8 @@ class body {
   }
 
   void fork(const task& c);
+  static void start(const task& c, auto run);
+  void take_turns(const step& s);
 
   std::span<const V> view(int number) {
     handle& h = find(number);

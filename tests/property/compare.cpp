@@ -42,6 +42,11 @@ std::string compare(const program& p, const expectation& want, const observation
           << ", serially 0x" << want.objects[at].value;
       return out.str();
     }
+  for (std::size_t i = 0; i < counters; ++i)
+    if (got.sums[i] != want.sums[i]) {
+      out << "counter " << i << " is 0x" << got.sums[i] << ", serially 0x" << want.sums[i];
+      return out.str();
+    }
   if (const std::string wrong = wrong_runs(want, got); !wrong.empty()) return wrong;
   if (got.intruders != 0) return "two tasks commuted at once";
   if (got.wrong_tokens != 0) return "a task did not get the argument it was forked with";

@@ -20,10 +20,11 @@ struct observation {
   std::uint64_t exception = 0;       // constant of the exception that left run, 0 if none did
   std::string other{};               // what() of an exception that no task of the program threw
   std::uint64_t value = 0;           // what the root returned
-  int wrong_names = 0;               // times a task did not see the name it was forked with
-  int wrong_tokens = 0;              // tasks that did not get the argument they were forked with
-  std::uint64_t together = 0;        // times a contributor began while another one of the object ran
-  std::uint64_t intruders = 0;       // times a commuting task met another one on its object
+  std::vector<std::uint64_t> sums{};
+  int wrong_names = 0;          // times a task did not see the name it was forked with
+  int wrong_tokens = 0;         // tasks that did not get the argument they were forked with
+  std::uint64_t together = 0;   // times a contributor began while another one of the object ran
+  std::uint64_t intruders = 0;  // times a commuting task met another one on its object
 };
 
 /// Runs p with values that are plain words. Reads only the objects that `expected` knows. With `record`, it

@@ -23,6 +23,11 @@ std::vector<usage> launches() {
   add("result in memory");
   add("result returned");
   add("parts given away by a steal function");
+  add("spawned bodies");
+  add("sections under a lock");
+  add("waits for a lock");
+  add("turns of a baton");
+  add("waits for a turn");
   return out;
 }
 

@@ -38,6 +38,7 @@ class maker {
       if (!classical_ || classical(shape_kinds()[i])) shapes_.push_back(static_cast<int>(i));
     fails_ = dice_.percent(30);
     budget_ = 4 + dice_.below(52);
+    waits_ = dice_.percent(40);
     spins_ = dice_.percent(60) ? 12 : 3;
     depth_ = classical_ ? 6 : 4;
     scope s;
@@ -92,11 +93,28 @@ class maker {
       else if (roll < 94) {
         t.steps.emplace_back(action::make, names_, dice_.percent(60) ? dice_.constant() : 0, cells_++);
         s.push_back({names_++, whole(grade::owned), 1});
+      } else if (roll < 97 && waits_) {
+        wait(t, s, depth);
       } else if (roll >= 97 && fails_ && i + 2 >= steps) {
         t.steps.emplace_back(action::fail, -1, dice_.constant());
       }
     }
     if (fails_ && depth > 0 && dice_.percent(5)) t.steps.emplace_back(action::fail, -1, dice_.constant());
+  }
+
+  /// Something by which bodies wait for each other.
+  void wait(task& t, scope& s, int depth) {
+    const int which = dice_.below(3), sum = dice_.below(static_cast<int>(counters));
+    if (which == 0) {
+      t.steps.emplace_back(action::count, -1, dice_.constant(), sum);
+    } else if (which == 1) {  // a few bodies that share a lock
+      for (int n = 1 + dice_.below(4); n > 0; --n) spawn(t, s, depth, sum);
+    } else {
+      step turns(action::baton, -1, dice_.constant(), sum);
+      for (int n = 2 + dice_.below(4); n > 0 && budget_ > 0 && depth < depth_; --n)
+        turns.child.push_back(without_rights(depth));
+      if (!turns.child.empty()) t.steps.push_back(std::move(turns));
+    }
   }
 
   void touch(task& t, const known& k) {
@@ -161,13 +179,34 @@ class maker {
     if (!again.child.empty()) t.steps.push_back(std::move(again));
   }
 
+  task without_rights(int depth) {
+    task c;
+    --budget_;
+    c.id = tasks_++;
+    fill(c, {}, depth + 1);
+    return c;
+  }
+
+  void spawn(task& t, scope& s, int depth, int sum) {
+    if (budget_ <= 0 || depth >= depth_) return;
+    task c = without_rights(depth);
+    c.steps.emplace_back(action::count, -1, dice_.constant(), sum);
+    if (repeated_ == 1 && dice_.percent(30)) {
+      give(c, s, outcome::memory);
+    } else if (dice_.percent(30)) {
+      c.options = true;
+      c.priority = dice_.below(5) - 2;
+    }
+    c.spawned = true;
+    t.steps.emplace_back(action::fork);
+    t.steps.back().child.push_back(std::move(c));
+  }
+
   void fork(task& t, scope& s, int depth, int shape = -1, const known* preferred = nullptr) {
     if (budget_ <= 0 || depth >= depth_) return;
     task c;
     if (shape < 0 && repeated_ == 1 && dice_.percent(5)) {  // what it gives exists once
-      --budget_;
-      c.id = tasks_++;
-      fill(c, {}, depth + 1);
+      c = without_rights(depth);
       give(c, s, outcome::memory);
       t.steps.emplace_back(action::fork);
       t.steps.back().child.push_back(std::move(c));
@@ -250,7 +289,7 @@ class maker {
   }
 
   dice dice_;
-  bool classical_ = false, fails_ = false;
+  bool classical_ = false, fails_ = false, waits_ = false;
   std::vector<int> shapes_{};  // those of this program
   int repeated_ = 1;           // how often what is being made runs
   int budget_ = 0, spins_ = 0, depth_ = 0, names_ = 0, tasks_ = 0, cells_ = 0;

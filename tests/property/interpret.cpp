@@ -106,6 +106,15 @@ bool walk::perform(body& b, step& s) {
       for (std::uint64_t i = 0; i < s.constant; ++i)
         for (task& c : s.child) fork(b, c);
       break;
+    case action::baton: {
+      std::uint64_t log = 0;
+      for (task& c : s.child) log = mix(log, call(c, {}));
+      out_.sums[static_cast<std::size_t>(s.cell)] += log;
+      break;
+    }
+    case action::count:
+      out_.sums[static_cast<std::size_t>(s.cell)] += mix(b.acc, s.constant);
+      break;
     case action::fork:
       fork(b, s.child.front());
       break;

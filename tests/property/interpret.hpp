@@ -4,6 +4,7 @@
 
 #include "program.hpp"
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -25,8 +26,9 @@ struct expectation {
   std::vector<runs> tasks{};    // by id
   std::uint64_t exception = 0;  // constant of the exception that leaves run, 0 if none does
   std::uint64_t value = 0;      // accumulator of the root if no exception leaves it
-  int barred = 0;               // tasks that an exception keeps from running
-  int caught = 0;               // exceptions that a catching sync stopped
+  std::array<std::uint64_t, counters> sums{};
+  int barred = 0;  // tasks that an exception keeps from running
+  int caught = 0;  // exceptions that a catching sync stopped
 };
 
 /// How to make the oracle wrong.

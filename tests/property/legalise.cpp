@@ -110,7 +110,26 @@ bool walk::meet(const range& x, const range& y) {
   return x.begin < x.end && y.begin < y.end && x.begin < y.end && y.begin < x.end;
 }
 
+void drop_waits(task& t) {
+  std::erase_if(t.steps, [](const step& s) { return s.what == action::baton || s.what == action::count; });
+  for (step& s : t.steps)
+    for (task& c : s.child) drop_waits(c);
+}
+
+void spawn_nothing(task& t) {
+  t.spawned = false;
+  for (step& s : t.steps)
+    for (task& c : s.child) spawn_nothing(c);
+}
+
+bool throws(const task& t) {
+  return std::any_of(t.steps.begin(), t.steps.end(), [](const step& s) {
+    return s.what == action::fail || std::any_of(s.child.begin(), s.child.end(), throws);
+  });
+}
+
 void legalise(program& p) {
+  if (throws(p.root)) drop_waits(p.root);
   // A body that is repeated may lose a step in its second call that the first one relied on.
   while (walk(p, true, planted::nothing).changed()) {
   }

@@ -17,8 +17,8 @@ std::size_t weight(const task& t) {
   std::size_t n = 1;
   for (const argument& a : t.arguments) n += a.targets.size();
   n += static_cast<std::size_t>(t.options) + static_cast<std::size_t>(t.gives != outcome::none) +
-       static_cast<std::size_t>(t.local) + static_cast<std::size_t>(t.priority != 0) +
-       static_cast<std::size_t>(t.times);
+       static_cast<std::size_t>(t.local) + static_cast<std::size_t>(t.spawned) +
+       static_cast<std::size_t>(t.priority != 0) + static_cast<std::size_t>(t.times);
   for (const step& s : t.steps) {
     ++n;
     for (const task& c : s.child) n += weight(c);
@@ -28,12 +28,12 @@ std::size_t weight(const task& t) {
 
 void print(std::ostream& out, const task& t, int depth);
 
-void print_fork(std::ostream& out, const task& c, int depth) {
+void print_fork(std::ostream& out, const task& c, int depth, const char* how = "fork") {
   const std::string indent(2 * static_cast<std::size_t>(depth), ' ');
   out << indent;
   if (c.gives != outcome::none)
     out << (c.gives == outcome::object ? "shared x" : "plain x") << c.result << " = ";
-  out << "fork";
+  out << (c.spawned ? "spawn" : how);
   if (c.times != 0) out << " loop of " << c.times << ", each with a sync behind it";
   if (c.options) out << " named " << name_of(c);
   if (c.local) out << " local";
@@ -96,6 +96,15 @@ void print(std::ostream& out, const task& t, int depth) {
         out << "repeat " << s.constant << " times, as a recorded graph {\n";
         for (const task& c : s.child) print_fork(out, c, depth + 1);
         out << std::string(2 * static_cast<std::size_t>(depth), ' ') << "}\n";
+        break;
+      case action::baton:
+        out << "add to counter " << s.cell << " what " << s.child.size()
+            << " spawned bodies leave that take turns {\n";
+        for (const task& c : s.child) print_fork(out, c, depth + 1, "turn");
+        out << std::string(2 * static_cast<std::size_t>(depth), ' ') << "}\n";
+        break;
+      case action::count:
+        out << "add mix(acc, " << s.constant << ") to counter " << s.cell << " under its lock\n";
         break;
       case action::fork:
         print_fork(out, s.child.front(), depth);

@@ -206,6 +206,8 @@ enum class action : unsigned char {
   contribute,       ///< add to the right end by the right's operation
   make,             ///< an object of this task, empty if the constant is 0
   repeat,           ///< forks some tasks several times, as a recorded graph
+  baton,            ///< spawn some bodies that take turns, and add what they leave to a counter
+  count,            ///< add to a counter under its lock
   fork,             ///< create the child
   sync,             ///< wait for all children
   catching_sync,    ///< the same, with a handler for the exceptions of this suite
@@ -222,8 +224,8 @@ struct step {
   action what;
   int name;
   std::uint64_t constant;
-  int cell;                 // of what is made
-  std::vector<task> child;  // one task if this is a fork, some if a repeat, else empty
+  int cell;                 // of what is made; number of a counter
+  std::vector<task> child;  // one task if this is a fork, some if a repeat or a baton, else empty
 };
 
 /// What becomes of the accumulator with which a task ends.
@@ -240,6 +242,7 @@ struct task {
   std::vector<argument> arguments{};
   outcome gives = outcome::none;
   int result = -1, result_cell = -1;  // what the parent calls what the task gives
+  bool spawned = false;               // a body with a flow of its own, without arguments
   bool options = false;               // forked with name, priority and local
   bool local = false;
   int priority = 0;
@@ -261,6 +264,9 @@ struct object {
   int cell, size;  // it is the cells [cell, cell + size)
   std::uint64_t initial;
 };
+
+/// How many counters a program has. Bodies add to them in any order.
+inline constexpr std::size_t counters = 2;
 
 struct program {
   std::vector<object> objects{};  // named 0, 1, 2...
@@ -317,6 +323,13 @@ std::string print(const program& p);
 program generate(std::uint64_t seed);
 /// Drops what the rules forbid (a right that is not held, a touch while a child holds the object, a value
 /// that nobody gave, a step that no run can reach) and adds the missing value where a task must give one.
+/// Where a task throws, nobody waits: the wait might end by weft::cancelled.
 void legalise(program& p);
+/// Drops locks and batons, so that no body waits for another one except by a sync.
+void drop_waits(task& t);
+/// Makes spawned bodies ordinary tasks.
+void spawn_nothing(task& t);
+/// Whether the task or one below it throws.
+bool throws(const task& t);
 
 }  // namespace property

@@ -236,6 +236,8 @@ TEST_CASE("the graph of a random program has the tasks and the order of the orac
   for (std::uint64_t seed = 1; compared < seeds; ++seed) {
     program p = generate(seed);
     unroll(p.root);
+    spawn_nothing(p.root);
+    drop_waits(p.root);
     legalise(p);
     const expectation e = interpret(p);
     if (e.exception != 0 || e.caught != 0) continue;

@@ -6,16 +6,15 @@
 #include "body.hpp"
 #include "execute.hpp"
 
+#include <weft/threads/spawn.hpp>
+
 #include <array>
 #include <atomic>
+#include <mutex>
 #include <type_traits>
 #include <utility>
 
 namespace property {
-
-/// How often each shape was launched, and after them the two ways of giving a value (memory, object), and the
-/// parts that thieves have taken from loops with a steal function. Shared by all value types.
-inline std::array<std::atomic<std::uint64_t>, shapes::all::size + 3> uses{};
 
 /// Lets a container construct in place what a function returns.
 template <class F>
@@ -54,7 +53,7 @@ struct launcher<V, shape<K...>> {
     weft::interval<int> left(first, last);
     const weft::steal_function give([&](weft::thief& by) {
       if (const auto part = left.take_back_half(1)) {
-        uses[shapes::all::size + 2].fetch_add(1, std::memory_order_relaxed);  // a statistic, read at the end
+        note_use(use::shared_part);
         by.fork({.name = name_of_loop(*t)}, share, part->first, part->last, m, t, token, p...);
       }
     });
@@ -117,15 +116,46 @@ void body<V>::fork(const task& c) {
   if (c.gives == outcome::memory) {
     std::uint64_t* const out = &m_.results[static_cast<std::size_t>(c.result)];
     hold(c.result, result_memory{out});
-    uses[shapes::all::size].fetch_add(1, std::memory_order_relaxed);  // a statistic, read at the end
-    return weft::fork([out, m = &m_, t = &c] { *out = body(*m, *t).run(); });
+    note_use(use::result_in_memory);
+    return start(c, [out, m = &m_, t = &c] { *out = body(*m, *t).run(); });
   }
-  if (c.gives == outcome::object)
-    uses[shapes::all::size + 1].fetch_add(1, std::memory_order_relaxed);  // the same
+  if (c.spawned) return start(c, [m = &m_, t = &c] { body(*m, *t).run(); });
+  if (c.gives == outcome::object) note_use(use::result_returned);
   static constexpr auto table = launch_table<V>(shapes::all{});
   const auto i = static_cast<std::size_t>(c.shape);
-  uses[i].fetch_add(1, std::memory_order_relaxed);  // a statistic, read at the end
+  note_use(i);
   table[i](*this, c);
+}
+
+template <class V>
+void body<V>::start(const task& c, auto run) {
+  if (!c.spawned) return weft::fork(std::move(run));
+  note_use(use::spawned);
+  if (c.options)
+    weft::spawn({.name = name_of(c), .priority = c.priority}, std::move(run));
+  else
+    weft::spawn(std::move(run));
+}
+
+/// The bodies begin in another order than that of their turns.
+template <class V>
+void body<V>::take_turns(const step& s) {
+  baton& b = [this]() -> baton& {
+    const std::lock_guard hold(m_.door);
+    return m_.batons.emplace_back();
+  }();
+  const std::size_t n = s.child.size(), first = s.constant / 4 % n;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t place = (first + (s.constant % 4 == 1 ? i : n - i)) % n;
+    weft::spawn([&b, &s, m = &m_, place, turn = static_cast<int>(place)] {
+      note_use(use::turn);
+      if (b.turn.get() != turn) note_use(use::turn_wait);
+      b.turn.wait_equal(turn);
+      b.log = mix(b.log, body(*m, s.child[place]).run());
+      if (place + 1 == s.child.size()) m->sums[static_cast<std::size_t>(s.cell)].add(b.log);
+      b.turn.set(turn + 1);
+    });
+  }
 }
 
 /// A runtime whose runs are recorded, unless `record` is null.
@@ -192,10 +222,11 @@ observation execute(Where& rt, const program& p, const expectation& expected) {
     else
       read([&] { return std::get<2>(o); });
   for (const auto& n : m.ran) out.ran.push_back(n.load(std::memory_order_relaxed));  // run has returned
-  out.wrong_names = m.wrong_names.load(std::memory_order_relaxed);                   // the same
-  out.wrong_tokens = m.wrong_tokens.load(std::memory_order_relaxed);                 // the same
-  out.together = m.together.load(std::memory_order_relaxed);                         // the same
-  out.intruders = m.intruders.load(std::memory_order_relaxed);                       // the same
+  for (const counter& c : m.sums) out.sums.push_back(c.sum());
+  out.wrong_names = m.wrong_names.load(std::memory_order_relaxed);    // the same
+  out.wrong_tokens = m.wrong_tokens.load(std::memory_order_relaxed);  // the same
+  out.together = m.together.load(std::memory_order_relaxed);          // the same
+  out.intruders = m.intruders.load(std::memory_order_relaxed);        // the same
   return out;
 }
 

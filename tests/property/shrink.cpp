@@ -25,6 +25,19 @@ bool erase_steps(task& t, std::size_t at, std::size_t count) {
   return true;
 }
 
+/// Of steps with several children only.
+bool erase_child(task& t, std::size_t at, std::size_t) {
+  for (step& s : t.steps) {
+    if (s.child.size() < 2) continue;
+    if (at < s.child.size()) {
+      s.child.erase(s.child.begin() + static_cast<std::ptrdiff_t>(at));
+      return true;
+    }
+    at -= s.child.size();
+  }
+  return false;
+}
+
 void rename(std::vector<step>& steps, int from, int to) {
   for (step& s : steps) {
     if (s.name == from) s.name = to;
@@ -59,11 +72,11 @@ bool erase_target(task& t, std::size_t at, std::size_t) {
   return false;
 }
 
-/// Another shape that needs less than this task has; at last, no options and no loop.
+/// Another shape that needs less than this task has; at last, no options and no loop, and not spawned.
 bool drop_argument(task& t, std::size_t at, std::size_t) {
   if (at > t.arguments.size()) return false;
   if (at == t.arguments.size()) {
-    t.options = t.local = false;
+    t.options = t.local = t.spawned = false;
     t.priority = t.times = 0;
     return true;
   }
@@ -92,8 +105,9 @@ std::vector<task*> tasks(program& p) {
 }  // namespace
 
 program shrink(program p, const std::function<bool(const program&)>& fails, std::chrono::seconds limit) {
-  static constexpr reduction reductions[] = {{erase_steps, 16}, {erase_steps, 4},  {erase_steps, 1},
-                                             {raise_child, 1},  {erase_target, 1}, {drop_argument, 1}};
+  static constexpr reduction reductions[] = {{erase_steps, 16}, {erase_steps, 4}, {erase_steps, 1},
+                                             {erase_child, 1},  {raise_child, 1}, {erase_target, 1},
+                                             {drop_argument, 1}};
   const auto end = std::chrono::steady_clock::now() + limit;
   for (bool smaller = true; smaller;) {
     smaller = false;

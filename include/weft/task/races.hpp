@@ -172,6 +172,11 @@ struct event_seen {
   ~event_seen() { context::races::acquire(&events); }
 };
 
+/// What was done up to here comes before what follows a sync of `t`, and of all tasks above it.
+inline void release_below(const task* t) noexcept {
+  for (; t != nullptr; t = t->parent.get()) context::races::release(t->below.get());
+}
+
 /// Ends a sync: the children of the running task have ended.
 class synced {
  public:

@@ -49,14 +49,23 @@ void spawn(const spawn_options& options, F&& body) {
   sched::strand& s = sched::current();
   if (is_outside(s)) sched::fail_outside("spawn() was called outside a task");
   if (sched::drops_forks(s)) return;
-  auto call = [f = std::forward<F>(body)]() mutable {
 #if WEFT_RACES
+  auto call = [f = std::forward<F>(body), around = s.racing]() mutable {
     {
       const sched::races::event_seen before;
     }
     struct seen_by_others {
-      ~seen_by_others() { sched::races::event_happened(); }
-    } const at_end;
+      const sched::races::task* around;
+      ~seen_by_others() {
+        {
+          const sched::races::synced with_all_below(sched::current().racing);
+        }
+        sched::races::event_happened();
+        sched::races::release_below(around);
+      }
+    } const at_end{around.get()};
+#else
+  auto call = [f = std::forward<F>(body)]() mutable {
 #endif
     static_cast<void>(f());
   };
