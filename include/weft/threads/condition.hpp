@@ -2,6 +2,7 @@
 // A value, and bodies that wait until it is as they want it.
 #pragma once
 
+#include <weft/flow/definitions.hpp>
 #include <weft/flow/no_suspend.hpp>
 #include <weft/threads/detail/waiters.hpp>
 
