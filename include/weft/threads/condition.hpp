@@ -46,9 +46,6 @@ class condition {
   template <class F>
     requires std::invocable<F&, T&>
   decltype(auto) update(F change) {
-#if WEFT_CHECKED
-    const this_task::no_suspend mark("a weft::condition that is being changed");
-#endif
     threads::see(this);
     threads::let_see(this);
     [[maybe_unused]] const sched::races::unseen library;
@@ -56,6 +53,9 @@ class condition {
       threads::wait_entry* chain = nullptr;
       ~told() { threads::waiter_list::tell(chain); }
     } at_end;
+#if WEFT_CHECKED
+    const this_task::no_suspend mark("a weft::condition that is being changed");
+#endif
     const std::lock_guard hold(waiters_.mutex);
     const struct look {
       condition& of;
