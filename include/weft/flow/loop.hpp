@@ -115,10 +115,11 @@ struct loop {
     constexpr std::uintmax_t most = std::numeric_limits<distance>::max();
     const std::size_t each = WEFT_RACES ? 1 : options.grain;
     const auto grain = static_cast<distance>(each == 0 ? 1 : each > most ? most : each);
+    base::atomic<I>* const least = failed.get();  // may be null
     for (I i = first; i != last;) {
       const auto left = static_cast<distance>(static_cast<distance>(last) - static_cast<distance>(i));
       if (asked(s) && left > grain) return divide(s, i, left, held...);
-      if (failed != nullptr && failed->load(base::memory_order_relaxed) < i) return;
+      if (least != nullptr && least->load(base::memory_order_relaxed) < i) return;
       const I stop = left > grain ? static_cast<I>(static_cast<distance>(i) + grain) : last;
       try {
         if constexpr (one) {
@@ -128,7 +129,7 @@ struct loop {
           i = stop;
         }
       } catch (...) {
-        if (failed != nullptr) note_failure(i);
+        if (least != nullptr) note_failure(*least, i);
         throw;
       }
     }
@@ -165,9 +166,9 @@ struct loop {
     fork(options, i, middle, f, failed, held...);
     fork(options, middle, last, std::move(f), std::move(failed), held...);
   }
-  void note_failure(I at) noexcept {
-    I least = failed->load(base::memory_order_relaxed);
-    while (at < least && !failed->compare_exchange_weak(least, at, base::memory_order_relaxed)) {
+  static void note_failure(base::atomic<I>& least, I at) noexcept {
+    I before = least.load(base::memory_order_relaxed);
+    while (at < before && !least.compare_exchange_weak(before, at, base::memory_order_relaxed)) {
     }
   }
 };
