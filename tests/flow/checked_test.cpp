@@ -5,6 +5,7 @@
 
 #include <weft/observe.hpp>
 #include <weft/threads/mutex.hpp>
+#include <weft/threads/shared_mutex.hpp>
 #include <weft/threads/spawn.hpp>
 
 #include <array>
@@ -85,18 +86,53 @@ TEST_CASE("a fork that throws has delegated nothing") {
   });
 }
 
-TEST_CASE("a mutex that another body has locked is not unlocked") {
-  const auto end = weft_test::run_in_child([] {
+template <class Mutex, class Second>
+void check_misused(const char* sentence, const Second& second) {
+  const auto end = weft_test::run_in_child([&second] {
     weft::runtime rt({.workers = 1});
-    weft::mutex m;
-    rt.run([&m] {
+    Mutex m;
+    rt.run([&m, &second] {
       const std::lock_guard hold(m);
-      weft::spawn([&m] { m.unlock(); });
+      second(m);
       weft::sync();
     });
   });
   CHECK(end.aborted());
-  CHECK_THAT(end.output, contains("weft: a weft::mutex is unlocked by a body that has not locked it"));
+  CHECK_THAT(end.output, contains(sentence));
+}
+
+TEST_CASE("a mutex that another body has locked is not unlocked") {
+  const auto other = [](auto& m) { weft::spawn([&m] { m.unlock(); }); };
+  check_misused<weft::mutex>("weft: a weft::mutex is unlocked by a body that has not locked it", other);
+  check_misused<weft::shared_mutex>("weft: a weft::shared_mutex is unlocked by a body that has not locked it",
+                                    other);
+}
+
+TEST_CASE("a body does not lock a mutex twice") {
+  const auto again = [](auto& m) { m.lock(); };
+  check_misused<weft::mutex>("weft: a weft::mutex is locked by a body that has locked it already", again);
+  const char* const shared =
+      "weft: a weft::shared_mutex is locked by a body that has locked it for writing already";
+  check_misused<weft::shared_mutex>(shared, again);
+  check_misused<weft::shared_mutex>(shared, [](auto& m) { m.lock_shared(); });
+}
+
+TEST_CASE("a mutex is locked again after another body had it") {
+  weft::runtime rt({.workers = 2});
+  weft::mutex m;
+  weft::shared_mutex s;
+  long sum = 0;
+  rt.run([&] {
+    for (int body = 0; body < 4; ++body)
+      weft::spawn([&] {
+        for (int i = 0; i < 1'000; ++i) {
+          const std::scoped_lock hold(m, s);
+          ++sum;
+        }
+      });
+  });
+  const std::scoped_lock hold(m, s);  // outside tasks: one more that may have it
+  CHECK(sum == 4'000);
 }
 
 TEST_CASE("a right to contribute used after it was delegated") {

@@ -690,6 +690,54 @@ TEST_CASE("a cycle of mutexes is reported with the names of the tasks") {
   }
 }
 
+TEST_CASE("a cycle through shared mutexes, and a body that locks one twice, are reported") {
+  const auto report_of = [](weft::runtime& rt, const auto& bodies) {
+    std::string report;
+    CHECK_THROWS_AS(rt.run([&] {
+      bodies();
+      weft_test::wait_until([&] {
+        weft::this_task::sleep_for(100us);
+        report = rt.describe();
+        return report.find("cycle") != std::string::npos;
+      });
+      weft::this_task::request_stop();
+    }),
+                    weft::cancelled);
+    return report;
+  };
+  weft::runtime rt({.workers = 2});
+  weft::shared_mutex a, b;
+  weft::barrier both(2);
+  const std::string cycle = report_of(rt, [&] {
+    const auto lock = [&](weft::shared_mutex& first, weft::shared_mutex& second) {
+      const std::lock_guard outer(first);
+      both.arrive_and_wait();
+      const std::shared_lock inner(second);
+    };
+    weft::spawn({.name = "left"}, [&, lock] { lock(a, b); });
+    weft::spawn({.name = "right"}, [&, lock] { lock(b, a); });
+  });
+  CHECK_THAT(cycle, contains("in 'left' waits for a shared mutex: strand "));
+  CHECK_THAT(cycle, contains("in 'right' waits for a shared mutex: strand "));
+  if (!WEFT_CHECKED) {  // which ends the program
+    const std::string own = report_of(rt, [&] {
+      weft::spawn({.name = "again"}, [&] {
+        const std::lock_guard outer(a);
+        const std::lock_guard inner(a);
+      });
+    });
+    CHECK_THAT(own, contains("in 'again' waits for a shared mutex: strand "));
+    const std::string twice = report_of(rt, [] {
+      weft::spawn({.name = "twice"}, [] {
+        weft::mutex m;
+        const std::lock_guard outer(m);
+        const std::lock_guard inner(m);
+      });
+    });
+    CHECK_THAT(twice, contains("in 'twice' waits for a mutex: strand "));
+  }
+}
+
 TEST_CASE("a mutex that was handed over is its next holder's in reports") {
   weft::runtime rt({.workers = 2});
   weft::mutex door;

@@ -2,6 +2,7 @@
 // A mutex at which bodies wait without keeping their worker.
 #pragma once
 
+#include <weft/threads/detail/holder.hpp>
 #include <weft/threads/detail/waiters.hpp>
 
 namespace weft::inline WEFT_ABI {
@@ -28,7 +29,7 @@ class mutex {
   /// Waits until nobody else has the lock, and takes it.
   void lock() {
     if (take_()) [[likely]]
-      held_by_(sched::current());
+      holder_.set_current();
     else
       wait_({}, true);
     threads::see(this);
@@ -36,7 +37,7 @@ class mutex {
   /// Takes the lock if nobody has it. *Returns*: whether.
   bool try_lock() noexcept {
     const bool got = take_();
-    if (got) held_by_(sched::current());
+    if (got) holder_.set_current();
     if (got) threads::see(this);
     return got;
   }
@@ -53,9 +54,7 @@ class mutex {
   /// Gives the lock to who has waited longest, if anybody waits. *Requires*: the caller has it.
   void unlock() noexcept {
     threads::let_see(this);
-#if WEFT_CHECKED
-    check_holder_();
-#endif
+    holder_.check_leaves("a weft::mutex is unlocked by a body that has not locked it");
     std::uint32_t expected = taken;
     // Release publishes what was done with the lock; pairs with take_ and must_wait in wait_.
     if (!word_.compare_exchange_strong(expected, free, base::memory_order_release,
@@ -74,30 +73,19 @@ class mutex {
     return word_.compare_exchange_strong(expected, taken, base::memory_order_acquire,
                                          base::memory_order_relaxed);
   }
-  /// For reports and checked builds: a lock that is handed over is at once that of the next body. Relaxed:
-  /// who reads it for a report finds out whether everybody still waits.
-  void held_by_(const sched::strand& s) noexcept { holder_.store(&s, base::memory_order_relaxed); }
-#if WEFT_CHECKED
-  /// Bodies only: kernel threads outside tasks are one to the library.
-  void check_holder_() const noexcept {
-    [[maybe_unused]] const sched::races::unseen library;
-    const sched::strand& s = sched::current();
-    const sched::strand* const holder =
-        holder_.load(base::memory_order_relaxed);  // its own, if it has locked
-    if (!is_outside(s) && holder != nullptr && holder != &s)
-      base::fail("a weft::mutex is unlocked by a body that has not locked it");
-  }
-#endif
   bool wait_(threads::deadline until, bool stop) {
     [[maybe_unused]] const sched::races::unseen library;
     threads::waiter w;
-    w.holder = &holder_;
+    w.holder = &holder_.who();
     return threads::wait_at(
         waiters_, w, {"a mutex", "locks a weft::mutex"}, until, stop,
         [this] {
           // Acquire pairs with unlock. Who unlocks looks for those who wait, under the lock of the list.
           const bool waits = word_.exchange(wanted, base::memory_order_acquire) != free;
-          if (!waits) held_by_(sched::current());
+          if (!waits)
+            holder_.set_current();
+          else
+            holder_.check_waits("a weft::mutex is locked by a body that has locked it already");
           return waits;
         },
         [] {});
@@ -120,7 +108,7 @@ class mutex {
           word_.store(taken, base::memory_order_relaxed);
         } else {
           next = waiters_.grant(*waiters_.first());
-          holder_.store(next->wakes->waiter, base::memory_order_relaxed);  // see held_by_
+          holder_.set(next->wakes->waiter);
         }
       }
       if (next != nullptr) return threads::waiter_list::tell(next);
@@ -141,7 +129,7 @@ class mutex {
 
   base::atomic<std::uint32_t> word_{free};
   threads::waiter_list waiters_;
-  base::atomic<const sched::strand*> holder_{nullptr};
+  threads::holder holder_;
 };
 
 }  // namespace weft::inline WEFT_ABI

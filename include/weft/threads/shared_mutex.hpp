@@ -2,6 +2,7 @@
 // A mutex for one writer or many readers, at which bodies wait without keeping their worker.
 #pragma once
 
+#include <weft/threads/detail/holder.hpp>
 #include <weft/threads/detail/waiters.hpp>
 
 namespace weft::inline WEFT_ABI {
@@ -42,6 +43,7 @@ class shared_mutex {
     {
       const std::lock_guard hold(waiters_.mutex);
       if (!waiters_.writer) base::fail("a weft::shared_mutex is unlocked that nobody has locked");
+      waiters_.who.check_leaves("a weft::shared_mutex is unlocked by a body that has not locked it");
       waiters_.writer = false;
       chain = waiters_.let_in();
     }
@@ -85,17 +87,21 @@ class shared_mutex {
     using threads::waiter_list::waiter_list;
     std::size_t readers = 0;
     bool writer = false;
+    threads::holder who;  ///< the writer; readers are counted only
 
     // The lock is held in the next two.
-    bool take(bool writes) noexcept {
+    /// `s`: who takes it; null: a kernel thread outside tasks.
+    bool take(bool writes, const sched::strand* s) noexcept {
       if (writer || (writes && readers != 0)) return false;
       writes ? static_cast<void>(writer = true) : static_cast<void>(++readers);
+      who.set(writes ? s : nullptr);
       return true;
     }
     /// *Returns*: the chain of those who are inside now.
     threads::wait_entry* let_in() noexcept {
       threads::wait_entry* chain = nullptr;
-      while (!empty() && take(static_cast<waiting*>(first())->writes)) chain = grant(*first(), chain);
+      while (!empty() && take(static_cast<waiting*>(first())->writes, first()->wakes->waiter))
+        chain = grant(*first(), chain);
       return chain;
     }
   };
@@ -112,7 +118,7 @@ class shared_mutex {
     {
       [[maybe_unused]] const sched::races::unseen library;
       const std::lock_guard hold(waiters_.mutex);
-      got = waiters_.empty() && waiters_.take(writes);
+      got = waiters_.empty() && waiters_.take(writes, &sched::current());
     }
     if (got) see_(writes);
     return got;
@@ -124,8 +130,13 @@ class shared_mutex {
       [[maybe_unused]] const sched::races::unseen library;
       waiting w;
       w.writes = writes;
-      got = threads::wait_at(waiters_, w, {"a shared mutex", "locks a weft::shared_mutex"}, until,
-                             [&] { return !(waiters_.empty() && waiters_.take(writes)); });
+      w.holder = &waiters_.who.who();
+      got = threads::wait_at(waiters_, w, {"a shared mutex", "locks a weft::shared_mutex"}, until, [&] {
+        if (waiters_.empty() && waiters_.take(writes, &sched::current())) return false;
+        waiters_.who.check_waits(
+            "a weft::shared_mutex is locked by a body that has locked it for writing already");
+        return true;
+      });
     }
     if (got) see_(writes);
     return got;
