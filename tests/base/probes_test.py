@@ -15,6 +15,7 @@ import tempfile
 probes = {  # how many arguments each has, and what the first one is where it is a text
     "run_begin": (2, None),
     "run_end": (3, None),
+    "fork": (3, "stolen|"),
     "steal": (3, "stolen"),
     "promotion": (2, None),
     "demotion": (2, None),
@@ -48,12 +49,12 @@ def look_at_notes(program, without):
     need("readelf")
     found = notes(program)
     check({name for _, name, *_ in found} == set(probes), f"readelf shows the probes {found}")
-    registers = r"(%r\w+|x\d+)"
+    operands = r"(%r\w+|x\d+|\$?0)"
     for provider, name, place, base, semaphore, arguments in found:
         check(provider == "weft", f"{name} is of {provider}")
         check(int(place, 16) != 0 and int(base, 16) != 0 and int(semaphore, 16) == 0, f"{name} is at {place}, {base}, {semaphore}")
         count = probes[name][0]
-        check(re.fullmatch(" ".join([f"8@{registers}"] * count), arguments), f"{name} has the arguments {arguments}")
+        check(re.fullmatch(" ".join([f"8@{operands}"] * count), arguments), f"{name} has the arguments {arguments}")
     section = subprocess.run(["readelf", "--sections", "--wide", program], check=True, capture_output=True, text=True).stdout
     check(re.search(r"\.note\.stapsdt +NOTE +0+ ", section), f"the notes are loaded into memory:\n{section}")
     check(notes(without) == [], "a program without probes has some")
@@ -82,7 +83,9 @@ while left:
     name = next((name for name, place in listed if int(place, 16) == here), "none")
     count = int(gdb.parse_and_eval("$_probe_argc"))
     first = gdb.parse_and_eval("$_probe_arg0")
-    text = first.cast(gdb.lookup_type("char").pointer()).string(errors="replace") if probes.get(name, (0, None))[1] else ""
+    text = ""
+    if probes.get(name, (0, None))[1] and int(first) != 0:
+        text = first.cast(gdb.lookup_type("char").pointer()).string(errors="replace")
     print(f"\\n@ {{name}} {{count}} {{text}}")
     left.discard(name)
 end

@@ -8,7 +8,7 @@
 
 /// Static user-level probes (USDT), of the provider `weft`. Each is a nop at the place of the call; its
 /// arguments are what the function gets, in the same order, as 64-bit numbers. What is passed should be at
-/// hand: it is computed whether or not somebody traces. None is on the inline path of fork.
+/// hand: it is computed whether or not somebody traces. None is on the path of a task that runs inside fork.
 /// *Source*: "UserSpaceProbeImplementation" of SystemTap, the format of notes in ELF files.
 namespace weft::inline WEFT_ABI::base::probe {
 
@@ -21,6 +21,12 @@ WEFT_ALWAYS_INLINE void run_begin([[maybe_unused]] const void* engine,
 WEFT_ALWAYS_INLINE void run_end([[maybe_unused]] const void* engine, [[maybe_unused]] const void* run,
                                 [[maybe_unused]] std::uint64_t failed) noexcept {
   WEFT_PROBE("run_end", "8@%0 8@%1 8@%2", "nr"(engine), "nr"(run), "nr"(failed));
+}
+/// `fork` has put a task aside for later, or for a thief. `task`: its name, or null. `closure`: by which it
+/// is known until it runs.
+WEFT_ALWAYS_INLINE void fork([[maybe_unused]] const char* task, [[maybe_unused]] const void* closure,
+                             [[maybe_unused]] const void* strand) noexcept {
+  WEFT_PROBE("fork", "8@%0 8@%1 8@%2", "nr"(task), "nr"(closure), "nr"(strand));
 }
 /// A worker has taken a task from another strand. `strand`: of the thief, which is about to run the task.
 WEFT_ALWAYS_INLINE void steal([[maybe_unused]] const char* task, [[maybe_unused]] std::uint64_t worker,

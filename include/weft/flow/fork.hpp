@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/base/error.hpp>
+#include <weft/base/probe.hpp>
 #include <weft/flow/detail/checked.hpp>
 #include <weft/flow/detail/record_accesses.hpp>
 #include <weft/flow/detail/task.hpp>
@@ -94,6 +95,16 @@ const char* name_of([[maybe_unused]] const task_options* options) noexcept {
     return sched::default_options.name;
 }
 
+/// For tracers. A task without options has no name there, which would have to be loaded.
+template <bool WithOptions>
+WEFT_ALWAYS_INLINE void tell_deferred([[maybe_unused]] const task_options* options, const sched::closure& c,
+                                      const sched::strand& s) noexcept {
+  if constexpr (WithOptions)
+    base::probe::fork(options->name, &c, &s);
+  else
+    base::probe::fork(nullptr, &c, &s);
+}
+
 /// Makes a closure of the task and appends it to the frame.
 template <bool Traced, bool WithOptions, class R, class F, class... Adaptors>
 WEFT_ALWAYS_INLINE void fork_deferred(sched::strand& s, const task_options* options, result<R> r, F& f,
@@ -107,6 +118,7 @@ WEFT_ALWAYS_INLINE void fork_deferred(sched::strand& s, const task_options* opti
     closure& made = *::new (place) closure(std::move(f), r, options, std::move(kept)...);
     made.set_lists_apart(s.closures);
     if constexpr (Traced) made.trace(observe::stamp_fork(*s.row));
+    tell_deferred<WithOptions>(options, made, s);
     defer(s, made);
   } catch (...) {
     if (s.top->link == link) s.closures.release_to(before);  // else a fence lies behind it
@@ -184,7 +196,9 @@ WEFT_NOINLINE void fork_out_of_line(sched::strand& s, const task_options* option
     } else if (sched::defers_simply(s, sizeof(closure))) [[likely]] {
       if (!s.pending()) open_frame(s, s.closures.allocate_here(sizeof(sched::frame)));
       void* const place = s.closures.allocate_here(sizeof(closure));
-      link(*s.top, *::new (place) closure(std::move(f), r, options, std::move(kept)...));
+      closure& made = *::new (place) closure(std::move(f), r, options, std::move(kept)...);
+      tell_deferred<WithOptions>(options, made, s);
+      link(*s.top, made);
       ++s.live;
       return;
     }
@@ -341,11 +355,9 @@ WEFT_ALWAYS_INLINE auto fork_arguments(std::index_sequence<I...>, const task_opt
 /// are so short that no other worker takes them: fork then runs those first that this body has forked before,
 /// as sync would. The latter not inside the scope of a this_task::no_suspend.
 ///
-/// *Cost*: about one nanosecond for a task that runs at once, some seven for one that is deferred; a thief
-/// pays the rest.
+/// *Cost*: about one nanosecond if it runs at once, some seven if it is deferred; a thief pays the rest.
 ///
 /// *Thread safety*: each task its own.
-///
 /// *Example*: `weft::fork(sum, a, b, r);` or `weft::fork([](int& v) { ++v; }, weft::update(x));`
 ///
 /// *Source*: Fork of Athapascan-1; frames and closures of KAAPI (PASCO'07, section 2).
