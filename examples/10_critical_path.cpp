@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
   weft::observe::graph_file graph(argc > 1 ? argv[1] : "/dev/null");
   rt.run({.record = &graph}, [&small] { factorize(small); });
   graph.close();
-  std::printf("4 x 4 tiles: %zu tasks, %zu dependences; factors right: %s\n", graph.tasks(), graph.edges(),
+  std::printf("4 x 4 tiles: %zu tasks, %zu dependences, factors right: %s\n", graph.tasks(), graph.edges(),
               is_right(small) ? "yes" : "no");
 
   weft::observe::work_and_span ws;

@@ -54,7 +54,7 @@ class mutex {
   /// Gives the lock to who has waited longest, if anybody waits. *Requires*: the caller has it.
   void unlock() noexcept {
     threads::let_see(this);
-    holder_.check_leaves("a weft::mutex is unlocked by a body that has not locked it");
+    if (!holder_.leave()) base::fail("a weft::mutex is unlocked by a body that has not locked it");
     std::uint32_t expected = taken;
     // Release publishes what was done with the lock; pairs with take_ and must_wait in wait_.
     if (!word_.compare_exchange_strong(expected, free, base::memory_order_release,
@@ -84,8 +84,8 @@ class mutex {
           const bool waits = word_.exchange(wanted, base::memory_order_acquire) != free;
           if (!waits)
             holder_.set_current();
-          else
-            holder_.check_waits("a weft::mutex is locked by a body that has locked it already");
+          else if (holder_.is_current())
+            base::fail("a weft::mutex is locked by a body that has locked it already");
           return waits;
         },
         [] {});

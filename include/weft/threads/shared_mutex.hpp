@@ -43,7 +43,8 @@ class shared_mutex {
     {
       const std::lock_guard hold(waiters_.mutex);
       if (!waiters_.writer) base::fail("a weft::shared_mutex is unlocked that nobody has locked");
-      waiters_.who.check_leaves("a weft::shared_mutex is unlocked by a body that has not locked it");
+      if (!waiters_.who.leave())
+        base::fail("a weft::shared_mutex is unlocked by a body that has not locked it");
       waiters_.writer = false;
       chain = waiters_.let_in();
     }
@@ -133,8 +134,8 @@ class shared_mutex {
       w.holder = &waiters_.who.who();
       got = threads::wait_at(waiters_, w, {"a shared mutex", "locks a weft::shared_mutex"}, until, [&] {
         if (waiters_.empty() && waiters_.take(writes, &sched::current())) return false;
-        waiters_.who.check_waits(
-            "a weft::shared_mutex is locked by a body that has locked it for writing already");
+        if (waiters_.who.is_current())
+          base::fail("a weft::shared_mutex is locked by a body that has locked it for writing already");
         return true;
       });
     }

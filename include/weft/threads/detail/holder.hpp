@@ -20,22 +20,25 @@ class holder {
   /// For a signal that the holder will set (sched::signal::holder).
   const base::atomic<const sched::strand*>& who() const noexcept { return who_; }
 
-  /// In checked builds, before a lock is given back: ends the program unless the calling body has it. Kernel
-  /// threads outside tasks are one to the library, and not looked at; as in the next.
-  void check_leaves([[maybe_unused]] const char* failure) noexcept {
+  /// Before a lock is given back. *Returns*: false if another body has it: in checked builds only, and kernel
+  /// threads outside tasks, which are one to the library, are not looked at; as in the next.
+  bool leave() noexcept {
 #if WEFT_CHECKED
     [[maybe_unused]] const sched::races::unseen library;
     const sched::strand& s = sched::current();
     const sched::strand* const now = who_.load(base::memory_order_relaxed);
-    if (!is_outside(s) && now != nullptr && now != &s) base::fail("%s", failure);
+    if (!is_outside(s) && now != nullptr && now != &s) return false;
     set(nullptr);
 #endif
+    return true;
   }
-  /// In checked builds, when a lock is not free: ends the program if the calling body has it.
-  void check_waits([[maybe_unused]] const char* failure) const noexcept {
+  /// When a lock is not free. *Returns*: whether the calling body has it.
+  bool is_current() const noexcept {
 #if WEFT_CHECKED
     const sched::strand& s = sched::current();
-    if (!is_outside(s) && who_.load(base::memory_order_relaxed) == &s) base::fail("%s", failure);
+    return !is_outside(s) && who_.load(base::memory_order_relaxed) == &s;
+#else
+    return false;
 #endif
   }
 
