@@ -51,6 +51,27 @@ void other_numbers(const weft::mpi::communicator& world, const std::string& path
   if (world.rank() == 0) std::remove(path.c_str());
 }
 
+/// The same over messages, where each access takes as long as a hundred elsewhere.
+void over_messages(const weft::mpi::communicator& world) {
+  constexpr rma::backend backend = rma::backend::messages;
+  alone(world, {.backend = backend});
+  alone(world, {.backend = backend, .lock = rma::lock_kind::rma_rw, .ranges = 3});
+  against_each_other(world, {.backend = backend}, 30);
+  for (const rma::lock_kind kind : {rma::lock_kind::gbh_backoff, rma::lock_kind::mcs_writer_preference,
+                                    rma::lock_kind::d_mcs, rma::lock_kind::rma_rw})
+    against_each_other(world, {.backend = backend, .lock = kind, .ranges = 2}, 10);
+  full_and_cache(world, backend);
+  buffered(world, {.backend = backend});
+  many_keys<weft::mpi::communicator, rma::hash_bytes<std::uint64_t>>(world, {.backend = backend});
+  interrupted_batches(world, backend);
+  nested_updates(world, {.backend = backend, .lock = rma::lock_kind::mcs_writer_preference});
+  churn(world, backend);
+  mixed(world, {.backend = backend}, 60);
+  mixed(world, {.backend = backend, .lock = rma::lock_kind::d_mcs, .ranges = 2}, 30);
+  evictions(world, {.backend = backend, .lock = rma::lock_kind::rma_rw, .ranges = 2}, 10);
+  other_hashes(world, backend);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -82,10 +103,7 @@ int main(int argc, char** argv) {
     other_hashes(world, backend);
   }
   if (world.size() > 1) torn_reads(world, rma::backend::shared);
-  alone(world, {.backend = rma::backend::messages});
-  against_each_other(world, {.backend = rma::backend::messages}, 30);
-  many_keys<weft::mpi::communicator, rma::hash_bytes<std::uint64_t>>(world,
-                                                                     {.backend = rma::backend::messages});
+  over_messages(world);
   RIGHT(has(refusal<std::exception>([&] { rma::hash_table<int, int>(world, {.ranges = 0}); }),
             "one to as many ranges"));
   const std::string path =
