@@ -4,6 +4,7 @@
 
 usage: probes_test.py notes <program> <program without probes>    the notes, read by readelf
        probes_test.py gdb <program>                               stops at each probe, and looks at its arguments
+       probes_test.py bpftrace|perf <program>                     lists the probes; counts forks where the kernel lets it
 """
 import pathlib
 import re
@@ -106,4 +107,41 @@ kill
     print(stops)
 
 
-{"notes": look_at_notes, "gdb": stop_at_probes}[sys.argv[1]](*sys.argv[2:])
+def ask(*command, timeout=60):
+    """What a tool prints, whatever it ends with."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout)
+    return done.returncode, done.stdout
+
+
+def list_probes(tool, pattern, *command):
+    status, text = ask(*command)
+    found = set(re.findall(pattern, text))
+    if not found and status != 0:
+        print(f"skipped: {tool} cannot list probes here:\n{text}")
+        sys.exit(77)
+    check(found == set(probes), f"{tool} lists {sorted(found)}:\n{text}")
+
+
+def ask_bpftrace(program):
+    need("bpftrace")
+    program = pathlib.Path(program).resolve()
+    list_probes("bpftrace", r"(?m):weft:(\w+)$", "bpftrace", "-l", f"usdt:{program}:*")
+    _, text = ask("bpftrace", "-e", f"usdt:{program}:weft:fork {{ @forks[str(arg0)] = count(); }}", "-c", str(program))
+    counted = dict(re.findall(r"^@forks\[(\w*)\]: (\d+)$", text, re.MULTILINE))
+    if not counted:
+        print(f"listed; this kernel has no probes in programs, or not for us:\n{text}")
+        return
+    check(int(counted.get("stolen", 0)) == 1, f"bpftrace has counted {counted}:\n{text}")
+
+
+def ask_perf(program):
+    need("perf")
+    with tempfile.TemporaryDirectory() as folder:
+        status, text = ask("perf", "--buildid-dir", folder, "buildid-cache", "--add", program)
+        if status != 0:
+            print(f"skipped: perf cannot be told of a file:\n{text}")
+            sys.exit(77)
+        list_probes("perf", r"sdt_weft:(\w+)", "perf", "--buildid-dir", folder, "list", "sdt")
+
+
+{"notes": look_at_notes, "gdb": stop_at_probes, "bpftrace": ask_bpftrace, "perf": ask_perf}[sys.argv[1]](*sys.argv[2:])
