@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Programs that are traced. usage: trace_program <scene> <file>     prints what the trace has to show
+#include <weft/cluster/threads.hpp>
 #include <weft/orwl.hpp>
 #include <weft/threads/condition.hpp>
 #include <weft/threads/spawn.hpp>
@@ -226,6 +227,46 @@ void throws(const std::string& file) {
   std::puts("tasks thrower 1");
 }
 
+/// A body whose time is told by the wall clock, too.
+void moment(const std::string& file) {
+  const auto wall_clock = [] {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+  };
+  weft::runtime rt({.workers = 1, .trace = file});
+  rt.run([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    std::printf("before %lld\n", static_cast<long long>(wall_clock()));
+    weft::fork({.name = "marked"}, [] { spin(std::chrono::microseconds(300)); });
+    weft::sync();
+    std::printf("after %lld\n", static_cast<long long>(wall_clock()));
+  });
+}
+
+void part(int depth, weft::reduce<long, std::plus<>> all) {
+  if (depth == 0) {
+    spin(std::chrono::microseconds(300));
+    all += 1;
+  } else {
+    for (int i = 0; i < 2; ++i) weft::fork({.name = "part"}, part, depth - 1, all);
+  }
+}
+
+/// Several runtimes as a cluster, a trace of each.
+void cluster(const std::string& file) {
+  weft::cluster_options o;
+  o.runtime.trace = file;
+  weft::thread_cluster c(3, o);
+  const long n = c.run([] {
+    weft::shared<long> all(0L);
+    weft::fork({.name = "part"}, part, 8, weft::reduce(all, std::plus<>{}));
+    weft::sync();
+    return all.get();
+  });
+  std::printf("leaves %ld\n", n);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -246,4 +287,6 @@ int main(int argc, char** argv) {
   if (scene == "terminates") dies(file, true);
   if (scene == "stalls") stalls(file);
   if (scene == "throws") throws(file);
+  if (scene == "moment") moment(file);
+  if (scene == "cluster") cluster(file);
 }

@@ -11,6 +11,9 @@
 #include <weft/observe/trace_ring.hpp>
 #include <weft/observe/writer_lock.hpp>
 
+#include <unistd.h>
+
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -100,6 +103,10 @@ class trace {
   /// The row of a worker.
   trace_row& row(unsigned worker) noexcept { return rows_[worker]; }
   const std::string& path() const noexcept { return file_.path(); }
+  /// Says that this process is one of several, which have numbers from 0.
+  void set_rank(unsigned rank, unsigned processes) noexcept {
+    rank_.store(std::uint64_t{processes} << 32 | rank, base::memory_order_relaxed);  // one word, read alone
+  }
   bool has(const trace_row& r) const noexcept {
     for (const trace_row& mine : rows_)
       if (&mine == &r) return true;
@@ -147,6 +154,12 @@ class trace {
                    path().c_str(), lost);
   }
 
+  static std::array<char, 65> host_name_() noexcept {
+    std::array<char, 65> name{};
+    if (::gethostname(name.data(), name.size() - 1) != 0) name.front() = '\0';
+    return name;
+  }
+
   int write_all_(const open_slice* bodies, const trace_row* of) noexcept {
     file_.restart();
     text_.begin();
@@ -154,7 +167,7 @@ class trace {
     scale_ = nanoseconds_per_tick(start_, end);
     bool first = true;
     text_.raw("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
-    event_(first, "M", rows_.front(), "process_name").raw(",\"args\":{\"name\":\"weft runtime\"}}");
+    write_process_(first);
     for (const trace_row& r : rows_) {
       event_(first, "M", r, "thread_name").raw(",\"args\":{\"name\":\"");
       if (&r == &rows_.back())
@@ -188,6 +201,22 @@ class trace {
       write_record_(first, *of, {b->begin, end.at - b->begin, trace_kind::task, b->name, b->fork});
     text_.raw("\n],\"otherData\":{\"dropped_records\":").number(all_gone).raw("}}\n");
     return text_.end();
+  }
+
+  /// What names the process among others, and tells when its times begin.
+  void write_process_(bool& first) noexcept {
+    const trace_row& any = rows_.front();
+    const std::uint64_t rank = rank_.load(base::memory_order_relaxed);  // see set_rank
+    event_(first, "M", any, "process_name").raw(",\"args\":{\"name\":\"weft runtime");
+    if (rank != 0) text_.raw(", process ").number(rank & 0xffff'ffffu).raw(" of ").number(rank >> 32);
+    text_.raw("\"}}");
+    if (rank != 0)
+      event_(first, "M", any, "process_sort_index")
+          .raw(",\"args\":{\"sort_index\":")
+          .number(rank & 0xffff'ffffu)
+          .raw("}}");
+    event_(first, "M", any, "process_labels").raw(",\"args\":{\"labels\":").string(host_.data()).raw("}}");
+    event_(first, "M", any, "clock_origin").raw(",\"args\":{\"unix_ns\":").number(origin_).raw("}}");
   }
 
   json_text& event_(bool& first, std::string_view phase, const trace_row& r, std::string_view name) noexcept {
@@ -278,10 +307,13 @@ class trace {
 
   const std::size_t megabytes_;
   const moment start_;
+  const std::uint64_t origin_ = wall_clock_at(start_);
+  const std::array<char, 65> host_ = host_name_();
   const std::uint64_t process_ = static_cast<std::uint64_t>(::getpid());
   trace_file file_;
   json_text text_;
   double scale_ = 1;
+  base::atomic<std::uint64_t> rank_{0};  ///< the number of processes (high half), and that of this one
   std::uint64_t ids_ = 0;
   trace_names names_;
   resident_memory memory_;
