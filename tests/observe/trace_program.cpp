@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // Programs that are traced. usage: trace_program <scene> <file>     prints what the trace has to show
+#include <weft/append.hpp>
 #include <weft/cluster/threads.hpp>
+#include <weft/ooc/io_queue.hpp>
 #include <weft/orwl.hpp>
 #include <weft/threads/condition.hpp>
 #include <weft/threads/spawn.hpp>
@@ -15,6 +17,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -267,6 +270,72 @@ void cluster(const std::string& file) {
   std::printf("leaves %ld\n", n);
 }
 
+/// Tasks write a stream and read it, within little memory; closed in the run, so that tasks write all of it.
+void stream(const std::string& file, weft::append_layout layout, std::size_t memory) {
+  const std::string path = file + ".stream";
+  constexpr std::size_t lines = 400;
+  weft::runtime rt({.workers = 2, .trace = file});
+  std::size_t seen = 0;
+  std::uint64_t spilled = 0;
+  rt.run([&] {
+    weft::append_file out(path, {.layout = layout,
+                                 .readable = true,
+                                 .memory = memory,
+                                 .buffer = 4096,
+                                 .commit_every = 0,
+                                 .sync = false});
+    std::optional<weft::completion> late;  // what the others append comes behind the end of the first
+    std::atomic<bool> held{false};
+    weft::fork(
+        {.event = true},
+        [&](weft::append) {
+          late.emplace(weft::this_task::hold());
+          held.store(true);
+        },
+        out);
+    for (std::size_t i = 0; i < lines; ++i)
+      weft::fork([](weft::append to) { to.write(std::string(997, 'x')); }, out);
+    while (!held.load()) std::this_thread::yield();
+    late->complete();
+    weft::fork(
+        [&](weft::stream_reader in) {
+          std::string to(1 << 18, ' ');
+          seen = in.read(std::as_writable_bytes(std::span(to)));
+        },
+        weft::read(out));
+    weft::sync();
+    spilled = out.spilled();
+    out.close();
+  });
+  std::printf("read %zu\nwritten %zu\nspilled %llu\n", seen, lines * 997,
+              static_cast<unsigned long long>(spilled));
+}
+
+/// Transfers of a queue.
+void queue(const std::string& file) {
+  const std::string path = file + ".queue";
+  weft::runtime rt({.workers = 2, .trace = file});
+  weft::ooc::io_queue transfers({.in_flight = 2});
+  const weft::io::file f = weft::io::file::create(path, true);
+  std::vector<char> memory(1 << 16, 'x');
+  rt.run([&] {
+    for (unsigned i = 0; i < 10; ++i) {
+      weft::fork({.event = true}, [&, i] {
+        transfers.write(f, std::uint64_t{i} << 16, memory.data(), memory.size(), weft::this_task::hold());
+      });
+      weft::sync();
+    }
+    for (unsigned i = 0; i < 3; ++i) {
+      weft::fork({.event = true},
+                 [&] { transfers.read(f, 0, memory.data(), memory.size(), weft::this_task::hold()); });
+      weft::sync();
+    }
+  });
+  const weft::ooc::io_statistics s = transfers.statistics();
+  std::printf("read %llu\nwritten %llu\n", static_cast<unsigned long long>(s.bytes_read),
+              static_cast<unsigned long long>(s.bytes_written));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -288,5 +357,9 @@ int main(int argc, char** argv) {
   if (scene == "stalls") stalls(file);
   if (scene == "throws") throws(file);
   if (scene == "moment") moment(file);
+  if (scene == "plain") stream(file, weft::append_layout::plain, 64 << 20);
+  if (scene == "segmented") stream(file, weft::append_layout::segmented, 64 << 20);
+  if (scene == "spilled") stream(file, weft::append_layout::plain, 4096);
+  if (scene == "queue") queue(file);
   if (scene == "cluster") cluster(file);
 }

@@ -53,6 +53,19 @@ def check_process(events):
     return {name: all_[0] for name, all_ in about.items()}
 
 
+def check_bytes(events, read, written, spilled):
+    """Transfers have as many bytes as the program knows, also those that were in a scratch file, and the counter adds them up."""
+    transfers = [e for e in events if e["ph"] == "b" and e["cat"] == "transfer"]
+    sums = {name: sum(e["args"]["bytes"] for e in transfers if e["name"] == name) for name in ("read", "write")}
+    check(sums["write"] == written + spilled, f"{sums} written, instead of {written} and {spilled}")
+    check(read + spilled // 2 <= sums["read"] <= read + spilled and read > 0, f"{sums} read, instead of {read} and {spilled}")
+    check({e["name"] for e in transfers} == {"read", "write"}, "other transfers")
+    counted = [e for e in events if e["ph"] == "C" and e["name"] == "bytes"]
+    check(len(counted) == len(transfers), f"the counter has {len(counted)} values of {len(transfers)} transfers")
+    check(all(a["ts"] <= b["ts"] for a, b in zip(counted, counted[1:])), "the counter goes back")
+    check(counted[-1]["args"] == {"read": sums["read"], "written": sums["write"]}, f"in the end {counted[-1]}")
+
+
 def check_nesting(events):
     """The slices of a row nest: none ends inside another one that it did not begin in."""
     rows = collections.defaultdict(list)
@@ -164,6 +177,9 @@ def main(program, scene):
         events, _ = load(folder / "trace.2.json")
         check(sum(e["name"] == "of the second" for e in events) == 1, "the second trace has the wrong tasks")
         check(run.stdout == "", run.stdout)
+    if scene in ("plain", "segmented", "spilled", "queue"):
+        check_bytes(events, numbers["read"], numbers["written"], numbers.get("spilled", 0))
+        check((numbers.get("spilled", 0) > 0) == (scene == "spilled"), f"spilled: {numbers}")
     if scene == "moment":
         marked = [origin + 1000 * e["ts"] for e in events if e["name"] == "marked" and e["ph"] == "X"]
         check(numbers["before"] - jump <= marked[0] <= numbers["after"] + jump, f"marked at {marked}, not between {numbers}")

@@ -13,6 +13,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -113,7 +114,7 @@ class trace {
     return false;
   }
 
-  /// Adds a transfer between memory and a file, which no worker executes.
+  /// Adds a transfer between memory and a file, beside what workers execute. `kind`: "read" or "write".
   void add_transfer(std::uint64_t begin, const char* kind, std::uint64_t bytes) noexcept {
     const std::lock_guard hold(transfers_mutex_);
     trace_row& all = rows_.back();
@@ -179,6 +180,7 @@ class trace {
           .number(r.worker())
           .raw("}}");
     }
+    bytes_read_ = bytes_written_ = counted_ = 0;
     std::uint64_t all_gone = 0;
     for (const trace_row& r : rows_) {
       // Once, each: meanwhile the worker goes on, and replaces records that are in the file already.
@@ -261,6 +263,16 @@ class trace {
     }
   }
 
+  /// What has been transferred so far. Transfers stand in the order of their ends, as far as the clocks of
+  /// processors agree.
+  void count_bytes_(bool& first, const trace_row& r, const trace_record& x, std::uint64_t end) noexcept {
+    (std::string_view(x.name) == "read" ? bytes_read_ : bytes_written_) += x.more;
+    event_(first, "C", r, "bytes").raw(",\"id\":0");
+    counted_ = std::max(counted_, end);
+    since_(counted_).raw(",\"args\":{\"read\":").number(bytes_read_);
+    text_.raw(",\"written\":").number(bytes_written_).raw("}}");
+  }
+
   void write_record_(bool& first, const trace_row& r, const trace_record& x) noexcept {
     const std::uint64_t begin = x.begin > start_.at ? x.begin - start_.at : 0, end = begin + x.length;
     switch (x.kind) {
@@ -301,6 +313,7 @@ class trace {
         break;
       case trace_kind::transfer:
         apart_(first, r, "transfer", x.name, ++ids_, begin, end, x.more);
+        count_bytes_(first, r, x, end);
         break;
     }
   }
@@ -315,6 +328,8 @@ class trace {
   double scale_ = 1;
   base::atomic<std::uint64_t> rank_{0};  ///< the number of processes (high half), and that of this one
   std::uint64_t ids_ = 0;
+  std::uint64_t bytes_read_ = 0, bytes_written_ = 0,
+                counted_ = 0;  ///< in what is written now, and until when
   trace_names names_;
   resident_memory memory_;
   std::deque<trace_row> rows_;
