@@ -116,7 +116,7 @@ def numbers():
     m.slice(1, "steal", 18, 20, "idle"), m.slice(1, "search", 0, 20, "idle")
     m.stolen(1, "a", 20, 56, 99)
     m.slice(1, "root", 60, 100)
-    m.wait(1, 1, "a mutex", 100.001, 109)
+    m.wait(1, 1, "a mutex", 100.001, 109, args={"object": "0x7f00"})
     m.slice(1, "sleep", 102, 106, "idle")
     m.slice(1, "root", 109, 110)
     m.level(0, 5, 3, 4)
@@ -131,7 +131,7 @@ def numbers():
     equal(causes["a task elsewhere"], ["1", "20 µs", "20 µs", "20 µs", "6 µs"], "cause")
     equal(causes["a mutex"], ["1", "9 µs", "9 µs", "9 µs", "4 µs"], "cause mutex")
     equal(page.tables["longest"][1:], [["a task elsewhere", "root", "worker 0", "worker 1", "40 µs", "20 µs"],
-                                       ["a mutex", "root", "worker 1", "worker 1", "100 µs", "9 µs"]], "longest waits")
+                                       ["a mutex (0x7f00)", "root", "worker 1", "worker 1", "100 µs", "9 µs"]], "longest waits")
     head, both, first, second = page.tables["workers"]
     share = lambda row, what: row[head.index(what)]
     # Of 110: worker 0 has bodies for 40 + 8, a steal of 2, 6 for the wait, 40 of sleep, 14 between. The run has no gap.
@@ -488,7 +488,7 @@ def merged():
         m.forked(0, 1, 5, 0)
         m.slice(1, "steal", 7, 8, "idle"), m.add(1, "t", "stolen", cat="arrow", bp="e", id=5 << 12, ts=8)
         m.slice(1, "inner", 8.5, 9), m.slice(1, "task", 8, 20), m.add(1, "f", "stolen", cat="arrow", bp="e", id=5 << 12, ts=20)
-        m.wait(1, 0, "a mutex", 20.001, 29.999), m.slice(0, "task", 30, 35)
+        m.wait(1, 0, "a mutex", 20.001, 29.999, args={"object": "0x7f00"}), m.slice(0, "task", 30, 35)
         m.wait(0, 0, "an event", 35.001, 36), m.slice(0, "task", 36.001, 40)
         m.slice(0, "stays", 50, 55), m.wait(0, 0, "an event", 55.001, 59), m.slice(0, "stays", 59.001, 61)
         m.slice(0, "goes", 70, 71), m.wait(0, 1, "an event", 71.001, 72), m.slice(1, "goes", 72.001, 73)
@@ -505,7 +505,7 @@ def merged():
     for pid, later, process in ((moved[0], 0, 0), (moved[1], 100, 1)):
         worker = lambda n: f"process {process}: worker {n}"
         equal(row(events, pid, 0), [("pending", later + 1, later + 8, worker(0)), ("task", later + 8, later + 20, worker(1)),
-                                    ("a mutex", later + 20, later + 30, worker(1)), ("task", later + 30, later + 35, worker(0)),
+                                    ("a mutex (0x7f00)", later + 20, later + 30, worker(1)), ("task", later + 30, later + 35, worker(0)),
                                     ("an event", later + 35, later + 36.001, worker(0)), ("task", later + 36.001, later + 40, worker(0))], "the stolen task")
         equal(row(events, pid, 1), [("goes", later + 70, later + 71, worker(0)), ("an event", later + 71, later + 72.001, worker(0)),
                                     ("goes", later + 72.001, later + 73, worker(1))], "the task that waited")

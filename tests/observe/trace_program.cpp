@@ -4,8 +4,7 @@
 #include <weft/cluster/threads.hpp>
 #include <weft/ooc/io_queue.hpp>
 #include <weft/orwl.hpp>
-#include <weft/threads/condition.hpp>
-#include <weft/threads/spawn.hpp>
+#include <weft/threads.hpp>
 #include <weft/weft.hpp>
 
 #include <atomic>
@@ -311,6 +310,72 @@ void stream(const std::string& file, weft::append_layout layout, std::size_t mem
               static_cast<unsigned long long>(spilled));
 }
 
+/// A body waits at each object, one after the other, which is told with the object's address or name.
+void objects(const std::string& file) {
+  weft::runtime rt({.workers = 1, .trace = file});
+  weft::mutex mutex;
+  weft::shared_mutex shared;
+  weft::semaphore semaphore(0);
+  weft::latch latch(1);
+  weft::barrier barrier(2);
+  weft::condition<int> condition(0);
+  weft::condition_variable variable;
+  weft::channel<int> channel(1);
+  weft::orwl::location<int> unnamed(0), named(0);
+  named.named("left \"border\"");
+  std::vector<std::string> told;
+  const auto waits_until = [&told](std::string what, auto begin, auto end) {
+    told.push_back(std::move(what));
+    weft::latch over(1);
+    weft::spawn({.name = "waits"}, [&] {
+      begin();
+      over.count_down();
+    });
+    weft::this_task::sleep_for(std::chrono::milliseconds(2));  // the only worker executes the other body
+    end();
+    over.wait();
+  };
+  const auto which = [](const char* kind, const void* object) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%p", object);
+    return std::string(kind) + " = " + text;
+  };
+  rt.run([&] {
+    mutex.lock();
+    waits_until(which("a mutex", &mutex), [&] { mutex.lock(), mutex.unlock(); }, [&] { mutex.unlock(); });
+    shared.lock();
+    waits_until(
+        which("a shared mutex", &shared), [&] { shared.lock_shared(), shared.unlock_shared(); },
+        [&] { shared.unlock(); });
+    waits_until(which("a semaphore", &semaphore), [&] { semaphore.acquire(); }, [&] { semaphore.release(); });
+    waits_until(which("a latch", &latch), [&] { latch.wait(); }, [&] { latch.count_down(); });
+    waits_until(
+        which("a barrier", &barrier), [&] { barrier.arrive_and_wait(); }, [&] { barrier.arrive_and_wait(); });
+    waits_until(
+        which("a condition", &condition), [&] { condition.wait_equal(1); }, [&] { condition.set(1); });
+    bool ready = false;
+    waits_until(
+        which("a condition variable", &variable),
+        [&] {
+          std::unique_lock hold(mutex);
+          while (!ready) variable.wait(hold);
+        },
+        [&] { ready = true, variable.notify_one(); });
+    waits_until(which("a channel", &channel), [&] { channel.pop(); }, [&] { channel.push(1); });
+    for (auto* const location : {&unnamed, &named}) {
+      weft::orwl::handle<int> mine, other;
+      mine.request_write(*location);
+      mine.acquire();
+      other.request_write(*location);
+      waits_until(
+          location == &named ? "the lock of an ORWL location = left \"border\""
+                             : which("the lock of an ORWL location", location),
+          [&] { other.acquire(), other.release(); }, [&] { mine.release(); });
+    }
+  });
+  for (const std::string& each : told) std::printf("waits for %s\n", each.c_str());
+}
+
 /// Transfers of a queue.
 void queue(const std::string& file) {
   const std::string path = file + ".queue";
@@ -361,5 +426,6 @@ int main(int argc, char** argv) {
   if (scene == "segmented") stream(file, weft::append_layout::segmented, 64 << 20);
   if (scene == "spilled") stream(file, weft::append_layout::plain, 4096);
   if (scene == "queue") queue(file);
+  if (scene == "objects") objects(file);
   if (scene == "cluster") cluster(file);
 }

@@ -180,6 +180,12 @@ def main(program, scene):
     if scene in ("plain", "segmented", "spilled", "queue"):
         check_bytes(events, numbers["read"], numbers["written"], numbers.get("spilled", 0))
         check((numbers.get("spilled", 0) > 0) == (scene == "spilled"), f"spilled: {numbers}")
+    if scene == "objects":
+        told = [line[len("waits for "):] for line in run.stdout.splitlines() if line.startswith("waits for ")]
+        objects = collections.Counter(f"{e['name']} = {e['args']['object']}" for e in events if e["ph"] == "b" and "args" in e)
+        check(len(told) == 10 and set(told) <= set(objects), f"no waits for {set(told) - set(objects)} in {objects}")
+        without = {e["name"] for e in events if e["ph"] == "b" and "args" not in e}
+        check(without <= {"a time", "a task elsewhere", "an event"}, f"waits for nothing known: {without}")
     if scene == "moment":
         marked = [origin + 1000 * e["ts"] for e in events if e["name"] == "marked" and e["ph"] == "X"]
         check(numbers["before"] - jump <= marked[0] <= numbers["after"] + jump, f"marked at {marked}, not between {numbers}")

@@ -88,8 +88,10 @@ class Row:
 
 
 class Wait:
-    def __init__(self, begin, end, row, to, cause):
+    def __init__(self, begin, end, row, to, cause, which=None):
+        """`which`: the object that is waited for, as its name or address, if that is known."""
         self.begin, self.end, self.length, self.row, self.to, self.cause = begin, end, end - begin, row, to, cause
+        self.which = cause if which is None else f"{cause} ({which})"
         self.before = self.after = None  # the slices of the body that waited: (row, place)
 
 
@@ -99,8 +101,8 @@ class Run:
     def __init__(self, trace):
         self.trace = trace
         self.rows = {r: Row(trace, r) for r in trace.workers}
-        self.waits = [Wait(b, e, r, trace.goes_on.get(key, r), trace.names.all[cause])
-                      for b, e, r, cause, key, _ in trace.waits if r in self.rows]
+        self.waits = [Wait(b, e, r, trace.goes_on.get(key, r), trace.names.all[cause], which)
+                      for b, e, r, cause, key, _, which in trace.waits if r in self.rows]
         self.set_window_()
         self.join_bodies_()
         self.move_levels_()

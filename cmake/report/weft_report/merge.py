@@ -88,4 +88,4 @@ def rows(trace, tasks, pids, used):
             for i, (row, begin, end) in enumerate(parts):
                 yield made(name, begin, end, worker=worker(row))
                 if i < len(waits):
-                    yield made(waits[i].cause, end, max(parts[i + 1][1], end), began_on=worker(waits[i].row))
+                    yield made(waits[i].which, end, max(parts[i + 1][1], end), began_on=worker(waits[i].row))

@@ -107,7 +107,7 @@ class Trace:
             else:
                 self.pairs[first["cat"]].append(
                     (float(first["ts"]), float(e["ts"]), self.place(e), self.names(str(first["name"])),
-                     (self.number(e), e["id"]), float(first.get("args", {}).get("bytes", 0))))
+                     (self.number(e), e["id"]), float(first.get("args", {}).get("bytes", 0)), first.get("args", {}).get("object")))
         elif phase == "C":
             source = (self.number(e), e.get("id"))
             hash(source)  # refuses what is no number

@@ -19,7 +19,6 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -35,6 +34,30 @@ struct fork_stamp {
   }
   static std::uint64_t time(std::uint64_t stamp) noexcept { return stamp >> worker_bits; }
   static unsigned worker(std::uint64_t stamp) noexcept { return stamp & ((1u << worker_bits) - 1); }
+};
+
+/// On which worker a wait began, and for which object, in one word. Addresses of objects have less than 52
+/// bits; the highest of those tells a name from an address.
+struct wait_place {
+  static constexpr unsigned worker_bits = fork_stamp::worker_bits;
+  static constexpr std::uint64_t is_name = std::uint64_t{1} << 51;
+
+  static std::uint64_t pack(unsigned worker, const void* object) noexcept {
+    return (reinterpret_cast<std::uintptr_t>(object) & (is_name - 1)) << worker_bits | worker;
+  }
+  /// `name`: kept by the trace.
+  static std::uint64_t pack_named(unsigned worker, const char* name) noexcept {
+    return pack(worker, name) | is_name << worker_bits;
+  }
+  static unsigned worker(std::uint64_t place) noexcept { return fork_stamp::worker(place); }
+  /// The address; 0: not known.
+  static std::uint64_t object(std::uint64_t place) noexcept { return place >> worker_bits & (is_name - 1); }
+  /// Null: it has none.
+  static const char* name(std::uint64_t place) noexcept {
+    return (place >> worker_bits & is_name) == 0
+               ? nullptr
+               : reinterpret_cast<const char*>(static_cast<std::uintptr_t>(object(place)));
+  }
 };
 
 /// The records of one worker. *Thread safety*: that worker's thread, any member.
@@ -249,8 +272,7 @@ class trace {
 
   /// What lies beside the slices of the workers and may overlap with others of its kind.
   void apart_(bool& first, const trace_row& r, std::string_view category, std::string_view name,
-              std::uint64_t id, std::uint64_t begin, std::uint64_t end,
-              std::optional<std::uint64_t> bytes) noexcept {
+              std::uint64_t id, std::uint64_t begin, std::uint64_t end, auto add_arguments) noexcept {
     for (const bool begins : {true, false}) {
       event_(first, begins ? "b" : "e", r, name)
           .raw(",\"cat\":\"")
@@ -258,9 +280,21 @@ class trace {
           .raw("\",\"id\":")
           .number(id);
       since_(begins ? begin : end);
-      if (begins && bytes) text_.raw(",\"args\":{\"bytes\":").number(*bytes).raw("}");
+      if (begins) add_arguments();
       text_.raw("}");
     }
+  }
+
+  /// What is waited for: by its name, or its address, if it is known.
+  void add_object_(std::uint64_t place) noexcept {
+    const char* const name = wait_place::name(place);
+    if (name == nullptr && wait_place::object(place) == 0) return;
+    text_.raw(",\"args\":{\"object\":");
+    if (name != nullptr)
+      text_.string(name);
+    else
+      text_.raw("\"").hexadecimal(wait_place::object(place)).raw("\"");
+    text_.raw("}");
   }
 
   /// What has been transferred so far. Transfers stand in the order of their ends, as far as the clocks of
@@ -289,8 +323,9 @@ class trace {
         break;
       case trace_kind::wait: {
         const std::uint64_t id = ++ids_;
-        const trace_row& from = x.more + 1 < rows_.size() ? rows_[x.more] : r;
-        apart_(first, from, "wait", x.name, id, begin, end, {});
+        const unsigned worker = wait_place::worker(x.more);
+        const trace_row& from = worker + 1 < rows_.size() ? rows_[worker] : r;
+        apart_(first, from, "wait", x.name, id, begin, end, [&] { add_object_(x.more); });
         arrow_(first, "s", from, "goes on", fork_stamp::pack(id, (1u << fork_stamp::worker_bits) - 1), begin);
         arrow_(first, "f", r, "goes on", fork_stamp::pack(id, (1u << fork_stamp::worker_bits) - 1), end);
         break;
@@ -312,7 +347,8 @@ class trace {
         at_(x.begin).raw(",\"args\":{\"resident\":").number(x.more).raw("}}");
         break;
       case trace_kind::transfer:
-        apart_(first, r, "transfer", x.name, ++ids_, begin, end, x.more);
+        apart_(first, r, "transfer", x.name, ++ids_, begin, end,
+               [&] { text_.raw(",\"args\":{\"bytes\":").number(x.more).raw("}"); });
         count_bytes_(first, r, x, end);
         break;
     }

@@ -124,7 +124,7 @@ class shared_mutex {
       [[maybe_unused]] const sched::races::unseen library;
       waiting w;
       w.writes = writes;
-      got = threads::wait_at(waiters_, w, {"a shared mutex", "locks a weft::shared_mutex"}, until,
+      got = threads::wait_at(waiters_, w, {"a shared mutex", "locks a weft::shared_mutex", this}, until,
                              [&] { return !(waiters_.empty() && waiters_.take(writes)); });
     }
     if (got) see_(writes);
