@@ -116,7 +116,7 @@ def numbers():
     m.slice(1, "steal", 18, 20, "idle"), m.slice(1, "search", 0, 20, "idle")
     m.stolen(1, "a", 20, 56, 99)
     m.slice(1, "root", 60, 100)
-    m.wait(1, 1, "a mutex", 100.001, 109)
+    m.wait(1, 1, "a mutex", 100.001, 109, args={"object": "0x7f00"})
     m.slice(1, "sleep", 102, 106, "idle")
     m.slice(1, "root", 109, 110)
     m.level(0, 5, 3, 4)
@@ -131,7 +131,7 @@ def numbers():
     equal(causes["a task elsewhere"], ["1", "20 µs", "20 µs", "20 µs", "6 µs"], "cause")
     equal(causes["a mutex"], ["1", "9 µs", "9 µs", "9 µs", "4 µs"], "cause mutex")
     equal(page.tables["longest"][1:], [["a task elsewhere", "root", "worker 0", "worker 1", "40 µs", "20 µs"],
-                                       ["a mutex", "root", "worker 1", "worker 1", "100 µs", "9 µs"]], "longest waits")
+                                       ["a mutex (0x7f00)", "root", "worker 1", "worker 1", "100 µs", "9 µs"]], "longest waits")
     head, both, first, second = page.tables["workers"]
     share = lambda row, what: row[head.index(what)]
     # Of 110: worker 0 has bodies for 40 + 8, a steal of 2, 6 for the wait, 40 of sleep, 14 between. The run has no gap.
@@ -416,6 +416,141 @@ def turns():
                           ("task,name,iteration,waiting_ns,computing_ns,total_ns\n1,x,1,1,2,3\n", "line 2: iteration 1 where 0 was expected")):
         recorded.write_text(bad)
         check(sentence in run(folder / "names.json", "--turns", recorded, status=1).stderr, f"not refused: {sentence}")
+
+
+# Several processes
+
+BEGUN = 1_700_000_000_000_000_000
+
+
+def processes():
+    """Traces of several processes on one page: their times are aligned, and their workers told apart."""
+    def one(name, process, later, rank, **more):
+        m = Maker(1, process, origin=BEGUN + 1000 * later if later is not None else None, rank=rank, **more)
+        m.slice(0, "work", 10, 30)
+        m.wait(0, 0, "an event", 30.001, 39.999), m.slice(0, "work", 40, 50), m.level(0, 20, 0, 6)
+        m.wait(1, None, "read", 12, 14, "transfer", args={"bytes": 1})
+        return m.write(folder / f"{name}.json")
+
+    def tables(*paths, to="two.html"):
+        run(*paths, "-o", folder / to)
+        return Tables((folder / to).read_text())
+
+    # The second has begun 40 later, on another machine where it has the same number; its file is named first.
+    page = tables(one("late", 7, 40, 1), one("early", 7, 0, 0))
+    equal([row[0] for row in page.tables["workers"]], ["worker", "all", "process 0: worker 0", "process 1: worker 0"], "rows")
+    # From 10 to 90. Each is in bodies for 30 of 80.
+    equal([row[1] for row in page.tables["workers"][2:]], ["38 %", "38 %"], "parts of the time of all")
+    equal(page.tables["types"][1][:3], ["work", "2", "60 µs"], "bodies of two processes")
+    equal(sorted(row[4] for row in page.tables["longest"][1:]), ["30 µs", "70 µs"], "waits at common times")
+    check("80 µsin runs" in page.items, f"the time of all runs: {page.items[:6]}")
+    page = tables(one("first", 3, 0, None), one("second", 4, 5, None))
+    equal([row[0] for row in page.tables["workers"][2:]], ["3: worker 0", "4: worker 0"], "numbers of processes")
+    page = tables(one("first", 3, 0, None), one("second", 3, 5, None))
+    equal([row[0] for row in page.tables["workers"][2:]], ["first.json, 3: worker 0", "second.json, 3: worker 0"], "two runtimes of a process")
+    page = tables(one("lossy", 3, 0, 0, dropped=5), one("second", 4, 5, 1, dropped=7))
+    check("12 records were dropped" in page.items[6], "dropped records of two processes")
+    said = run(folder / "early.json", one("old", 4, None, None), status=1).stderr
+    check("old.json does not tell when it began" in said and said.count("\n") == 1, "a trace that cannot be aligned")
+    check("old.json" not in run(folder / "old.json").stderr, "alone it needs no alignment")
+    said = run(folder / "early.json", folder / "late.json", "-o", folder / "late.json", status=1).stderr
+    check("the page would replace its input" in said, "the page replaces the second trace")
+    said = run(folder / "early.json", "--merge", folder / "early.json", status=1).stderr
+    check("the merged trace would replace its input" in said, "the merged trace replaces a trace")
+    (folder / "none.json").write_text("{}")
+    check("none.json is no trace" in run(folder / "early.json", folder / "none.json", status=1).stderr, "which file is none")
+    check(run(folder / "early.json", folder / "late.json").stdout.startswith(str(folder / "early.html")), "the name of the page")
+    bad = Maker(1, origin=BEGUN)
+    bad.events[1]["args"]["unix_ns"] = "now"
+    check("is no trace of weft" in run(bad.write(folder / "bad.json"), status=1).stderr, "an origin that is no time")
+
+
+def merged():
+    """One trace of several: numbers that no other process has, common times, a row for each task that moved."""
+    import trace_test
+
+    def merge(*paths, rows=None):
+        done = run(*paths, "--merge", folder / "all.json", *([] if rows is None else ["--rows", rows]))
+        check(done.stderr == "", f"said on the error stream: {done.stderr}")
+        events, dropped = trace_test.load(folder / "all.json")
+        names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+        moved = [p for p, name in names.items() if name.startswith("tasks that moved")]
+        run(folder / "all.json", "--merge", folder / "again.json", *([] if rows is None else ["--rows", rows]))
+        return events, names, moved, done.stdout, dropped
+
+    def row(events, pid, tid):
+        return [(e["name"], e["ts"], round(e["ts"] + e["dur"], 3), *e["args"].values()) for e in events
+                if e["ph"] == "X" and e["pid"] == pid and e["tid"] == tid]
+
+    def one(rank, later):
+        m = Maker(2, origin=BEGUN + 1000 * later, rank=rank, dropped=rank)
+        m.slice(0, "inner", 2, 4), m.slice(0, "root", 0, 10)
+        m.forked(0, 1, 5, 0)
+        m.slice(1, "steal", 7, 8, "idle"), m.add(1, "t", "stolen", cat="arrow", bp="e", id=5 << 12, ts=8)
+        m.slice(1, "inner", 8.5, 9), m.slice(1, "task", 8, 20), m.add(1, "f", "stolen", cat="arrow", bp="e", id=5 << 12, ts=20)
+        m.wait(1, 0, "a mutex", 20.001, 29.999, args={"object": "0x7f00"}), m.slice(0, "task", 30, 35)
+        m.wait(0, 0, "an event", 35.001, 36), m.slice(0, "task", 36.001, 40)
+        m.slice(0, "stays", 50, 55), m.wait(0, 0, "an event", 55.001, 59), m.slice(0, "stays", 59.001, 61)
+        m.slice(0, "goes", 70, 71), m.wait(0, 1, "an event", 71.001, 72), m.slice(1, "goes", 72.001, 73)
+        m.wait(2, None, "write", 3, 4, "transfer", args={"bytes": 9})
+        return m.write(folder / f"rank {rank}.json")
+
+    events, names, moved, said, dropped = merge(one(0, 0), one(1, 100))
+    equal(dropped, 1, "dropped records")
+    check("4 tasks moved between workers, 4 of them have rows" in said, said)
+    equal(sorted(names.values()), ["tasks that moved (process 0 of 4)", "tasks that moved (process 1 of 4)",
+                                   "weft runtime, process 0 of 4", "weft runtime, process 1 of 4"], "processes")
+    check(len(names) == 4 and len(moved) == 2, f"numbers of processes {names}")
+    moved.sort(key=names.get)
+    for pid, later, process in ((moved[0], 0, 0), (moved[1], 100, 1)):
+        worker = lambda n: f"process {process}: worker {n}"
+        equal(row(events, pid, 0), [("pending", later + 1, later + 8, worker(0)), ("task", later + 8, later + 20, worker(1)),
+                                    ("a mutex (0x7f00)", later + 20, later + 30, worker(1)), ("task", later + 30, later + 35, worker(0)),
+                                    ("an event", later + 35, later + 36.001, worker(0)), ("task", later + 36.001, later + 40, worker(0))], "the stolen task")
+        equal(row(events, pid, 1), [("goes", later + 70, later + 71, worker(0)), ("an event", later + 71, later + 72.001, worker(0)),
+                                    ("goes", later + 72.001, later + 73, worker(1))], "the task that waited")
+        equal(row(events, pid, 2), [], "a task that stayed")
+    check((folder / "all.json").read_text() == (folder / "again.json").read_text(), "merging what was merged changes it")
+    _, _, _, said, _ = merge(folder / "rank 0.json", folder / "rank 1.json", rows=1)
+    check("4 tasks moved between workers, 1 of them have rows" in said, said)
+    check(not any(e["name"] == "goes" and e.get("cat") == "moved" for e in trace_test.load(folder / "all.json")[0]), "the shortest has a row")
+
+    # Real ones: a cluster whose runtimes have one number, and two processes side by side.
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("WEFT_")}
+    subprocess.run([trace_program, "cluster", str(folder / "part.json")], check=True, capture_output=True, env=environment)
+    paths = [folder / f"part{n}.json" for n in ("", ".2", ".3")]
+    events, names, moved, _, _ = merge(*paths)
+    check({f"weft runtime, process {r} of 3" for r in range(3)} <= set(names.values()), f"processes {names}")
+    for kind in ("task", "wait", "moved"):
+        for pid in names:
+            trace_test.check_nesting([e for e in events if e["pid"] == pid and e["ph"] == "X"])
+    trace_test.check_arrows(events)
+    count = lambda events, phase: sum(e["ph"] == phase for e in events)
+    alone = [e for p in paths for e in trace_test.load(p)[0]]
+    for phase in "XbesfC":
+        equal(count([e for e in events if e["pid"] not in moved], phase), count(alone, phase), f"events '{phase}'")
+    both = [subprocess.Popen([trace_program, "moment", str(folder / f"moment {i}.json")], stdout=subprocess.PIPE, text=True, env=environment)
+            for i in range(2)]
+    told = [dict(line.split(" ") for line in p.communicate()[0].splitlines()) for p in both]
+    events, names, moved, _, _ = merge(*(folder / f"moment {i}.json" for i in range(2)))
+    equal(sorted(names), sorted(p.pid for p in both), "numbers of the processes")
+    origin = {e["args"]["unix_ns"] for e in events if e["name"] == "clock_origin"}
+    equal(len(origin), 1, "origins")
+    jump = 5_000_000  # of a thread that loses its processor between two clocks
+    for p, times in zip(both, told):
+        at = [e["ts"] * 1000 + min(origin) for e in events if e["pid"] == p.pid and e["name"] == "marked" and e["ph"] == "X"]
+        check(int(times["before"]) - jump <= at[0] <= int(times["after"]) + jump, f"marked at {at}, not between {times}")
+    # Thefts: each arrow that ends has a row.
+    for scene in ("waits", "mixed"):
+        path = folder / f"{scene}.json"
+        subprocess.run([trace_program, scene, str(path)], check=True, capture_output=True, env=environment)
+        events, names, moved, said, _ = merge(path, rows=100000)
+        stolen = sum(e["ph"] == "f" and e["name"] == "stolen" for e in events)
+        pending = sum(e["name"] == "pending" and e["pid"] in moved for e in events)
+        begun = {e["id"] for e in events if e["ph"] == "s" and e["name"] == "stolen"}
+        print(f"{scene}: {stolen} stolen, {pending} of them from a fork that is known; {said}", end="")
+        equal(pending, sum(e["ph"] == "f" and e["name"] == "stolen" and e["id"] in begun for e in events), f"{scene}: stolen tasks with a row")
+        check(stolen > 0 or scene == "mixed", "nothing was stolen")
 
 
 # Bad input

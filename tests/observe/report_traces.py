@@ -9,9 +9,14 @@ LAST = (1 << 12) - 1
 class Maker:
     """Collects the events of a process."""
 
-    def __init__(self, workers, process=7, dropped=0):
+    def __init__(self, workers, process=7, dropped=0, origin=None, rank=None):
+        """`origin`: when its times begin, in nanoseconds since 1970. `rank`: its number among 4."""
         self.process, self.dropped, self.events, self.waits = process, dropped, [], 0
-        self.add(0, "M", "process_name", args={"name": "weft runtime"})
+        self.add(0, "M", "process_name", args={"name": "weft runtime" if rank is None else f"weft runtime, process {rank} of 4"})
+        if rank is not None:
+            self.add(0, "M", "process_sort_index", args={"sort_index": rank})
+        if origin is not None:
+            self.add(0, "M", "clock_origin", args={"unix_ns": origin})
         for w in range(workers + 1):
             name = f"worker {w}" if w < workers else "transfers"
             self.add(w, "M", "thread_name", args={"name": name})
@@ -25,6 +30,10 @@ class Maker:
     def stolen(self, worker, name, begin, end, number):
         self.slice(worker, name, begin, end)
         self.add(worker, "f", "stolen", cat="arrow", bp="e", id=number << 12 | worker, ts=end)
+
+    def forked(self, worker, at, number, thief):
+        """Where the arrow to a stolen task begins."""
+        self.add(worker, "s", "stolen", cat="arrow", bp="e", id=number << 12 | thief, ts=at)
 
     def wait(self, worker, to, cause, begin, end, category="wait", **more):
         self.waits += 1

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // Programs that are traced. usage: trace_program <scene> <file>     prints what the trace has to show
+#include <weft/append.hpp>
+#include <weft/cluster/threads.hpp>
+#include <weft/ooc/io_queue.hpp>
 #include <weft/orwl.hpp>
-#include <weft/threads/condition.hpp>
-#include <weft/threads/spawn.hpp>
+#include <weft/threads.hpp>
 #include <weft/weft.hpp>
 
 #include <atomic>
@@ -14,6 +16,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -226,6 +229,178 @@ void throws(const std::string& file) {
   std::puts("tasks thrower 1");
 }
 
+/// A body whose time is told by the wall clock, too.
+void moment(const std::string& file) {
+  const auto wall_clock = [] {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+  };
+  weft::runtime rt({.workers = 1, .trace = file});
+  rt.run([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    std::printf("before %lld\n", static_cast<long long>(wall_clock()));
+    weft::fork({.name = "marked"}, [] { spin(std::chrono::microseconds(300)); });
+    weft::sync();
+    std::printf("after %lld\n", static_cast<long long>(wall_clock()));
+  });
+}
+
+void part(int depth, weft::reduce<long, std::plus<>> all) {
+  if (depth == 0) {
+    spin(std::chrono::microseconds(300));
+    all += 1;
+  } else {
+    for (int i = 0; i < 2; ++i) weft::fork({.name = "part"}, part, depth - 1, all);
+  }
+}
+
+/// Several runtimes as a cluster, a trace of each.
+void cluster(const std::string& file) {
+  weft::cluster_options o;
+  o.runtime.trace = file;
+  weft::thread_cluster c(3, o);
+  const long n = c.run([] {
+    weft::shared<long> all(0L);
+    weft::fork({.name = "part"}, part, 8, weft::reduce(all, std::plus<>{}));
+    weft::sync();
+    return all.get();
+  });
+  std::printf("leaves %ld\n", n);
+}
+
+/// Tasks write a stream and read it, within little memory; closed in the run, so that tasks write all of it.
+void stream(const std::string& file, weft::append_layout layout, std::size_t memory) {
+  const std::string path = file + ".stream";
+  constexpr std::size_t lines = 400;
+  weft::runtime rt({.workers = 2, .trace = file});
+  std::size_t seen = 0;
+  std::uint64_t spilled = 0;
+  rt.run([&] {
+    weft::append_file out(path, {.layout = layout,
+                                 .readable = true,
+                                 .memory = memory,
+                                 .buffer = 4096,
+                                 .commit_every = 0,
+                                 .sync = false});
+    std::optional<weft::completion> late;  // what the others append comes behind the end of the first
+    std::atomic<bool> held{false};
+    weft::fork(
+        {.event = true},
+        [&](weft::append) {
+          late.emplace(weft::this_task::hold());
+          held.store(true);
+        },
+        out);
+    for (std::size_t i = 0; i < lines; ++i)
+      weft::fork([](weft::append to) { to.write(std::string(997, 'x')); }, out);
+    while (!held.load()) std::this_thread::yield();
+    late->complete();
+    weft::fork(
+        [&](weft::stream_reader in) {
+          std::string to(1 << 18, ' ');
+          seen = in.read(std::as_writable_bytes(std::span(to)));
+        },
+        weft::read(out));
+    weft::sync();
+    spilled = out.spilled();
+    out.close();
+  });
+  std::printf("read %zu\nwritten %zu\nspilled %llu\n", seen, lines * 997,
+              static_cast<unsigned long long>(spilled));
+}
+
+/// A body waits at each object, one after the other, which is told with the object's address or name.
+void objects(const std::string& file) {
+  weft::runtime rt({.workers = 1, .trace = file});
+  weft::mutex mutex;
+  weft::shared_mutex shared;
+  weft::semaphore semaphore(0);
+  weft::latch latch(1);
+  weft::barrier barrier(2);
+  weft::condition<int> condition(0);
+  weft::condition_variable variable;
+  weft::channel<int> channel(1);
+  weft::orwl::location<int> unnamed(0), named(0);
+  named.named("left \"border\"");
+  std::vector<std::string> told;
+  const auto waits_until = [&told](std::string what, auto begin, auto end) {
+    told.push_back(std::move(what));
+    weft::latch over(1);
+    weft::spawn({.name = "waits"}, [&] {
+      begin();
+      over.count_down();
+    });
+    weft::this_task::sleep_for(std::chrono::milliseconds(2));  // the only worker executes the other body
+    end();
+    over.wait();
+  };
+  const auto which = [](const char* kind, const void* object) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%p", object);
+    return std::string(kind) + " = " + text;
+  };
+  rt.run([&] {
+    mutex.lock();
+    waits_until(which("a mutex", &mutex), [&] { mutex.lock(), mutex.unlock(); }, [&] { mutex.unlock(); });
+    shared.lock();
+    waits_until(
+        which("a shared mutex", &shared), [&] { shared.lock_shared(), shared.unlock_shared(); },
+        [&] { shared.unlock(); });
+    waits_until(which("a semaphore", &semaphore), [&] { semaphore.acquire(); }, [&] { semaphore.release(); });
+    waits_until(which("a latch", &latch), [&] { latch.wait(); }, [&] { latch.count_down(); });
+    waits_until(
+        which("a barrier", &barrier), [&] { barrier.arrive_and_wait(); }, [&] { barrier.arrive_and_wait(); });
+    waits_until(
+        which("a condition", &condition), [&] { condition.wait_equal(1); }, [&] { condition.set(1); });
+    bool ready = false;
+    waits_until(
+        which("a condition variable", &variable),
+        [&] {
+          std::unique_lock hold(mutex);
+          while (!ready) variable.wait(hold);
+        },
+        [&] { ready = true, variable.notify_one(); });
+    waits_until(which("a channel", &channel), [&] { channel.pop(); }, [&] { channel.push(1); });
+    for (auto* const location : {&unnamed, &named}) {
+      weft::orwl::handle<int> mine, other;
+      mine.request_write(*location);
+      mine.acquire();
+      other.request_write(*location);
+      waits_until(
+          location == &named ? "the lock of an ORWL location = left \"border\""
+                             : which("the lock of an ORWL location", location),
+          [&] { other.acquire(), other.release(); }, [&] { mine.release(); });
+    }
+  });
+  for (const std::string& each : told) std::printf("waits for %s\n", each.c_str());
+}
+
+/// Transfers of a queue.
+void queue(const std::string& file) {
+  const std::string path = file + ".queue";
+  weft::runtime rt({.workers = 2, .trace = file});
+  weft::ooc::io_queue transfers({.in_flight = 2});
+  const weft::io::file f = weft::io::file::create(path, true);
+  std::vector<char> memory(1 << 16, 'x');
+  rt.run([&] {
+    for (unsigned i = 0; i < 10; ++i) {
+      weft::fork({.event = true}, [&, i] {
+        transfers.write(f, std::uint64_t{i} << 16, memory.data(), memory.size(), weft::this_task::hold());
+      });
+      weft::sync();
+    }
+    for (unsigned i = 0; i < 3; ++i) {
+      weft::fork({.event = true},
+                 [&] { transfers.read(f, 0, memory.data(), memory.size(), weft::this_task::hold()); });
+      weft::sync();
+    }
+  });
+  const weft::ooc::io_statistics s = transfers.statistics();
+  std::printf("read %llu\nwritten %llu\n", static_cast<unsigned long long>(s.bytes_read),
+              static_cast<unsigned long long>(s.bytes_written));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -246,4 +421,11 @@ int main(int argc, char** argv) {
   if (scene == "terminates") dies(file, true);
   if (scene == "stalls") stalls(file);
   if (scene == "throws") throws(file);
+  if (scene == "moment") moment(file);
+  if (scene == "plain") stream(file, weft::append_layout::plain, 64 << 20);
+  if (scene == "segmented") stream(file, weft::append_layout::segmented, 64 << 20);
+  if (scene == "spilled") stream(file, weft::append_layout::plain, 4096);
+  if (scene == "queue") queue(file);
+  if (scene == "objects") objects(file);
+  if (scene == "cluster") cluster(file);
 }

@@ -142,12 +142,28 @@ TEST_CASE("numbers and times have a fixed form, and a full device is told") {
   REQUIRE(::pipe(ends) == 0);
   json_text out(ends[1]);
   out.number(0).raw(" ").number(UINT64_MAX).raw(" ").microseconds(1'234'567.4).raw(" ").microseconds(-1);
+  out.raw(" ").hexadecimal(0).raw(" ").hexadecimal(0x10a0).raw(" ").hexadecimal(UINT64_MAX);
   CHECK(out.end() == 0);
   char found[100] = {};
   CHECK(::read(ends[0], found, sizeof found - 1) > 0);
-  CHECK(found == std::string("0 18446744073709551615 1234.567 0.000"));
+  CHECK(found == std::string("0 18446744073709551615 1234.567 0.000 0x0 0x10a0 0xffffffffffffffff"));
   ::close(ends[0]);
   ::close(ends[1]);
+}
+
+TEST_CASE("where a wait began, and for what, fit into a word") {
+  const int object = 0;
+  const std::string name = "some";
+  const std::uint64_t plain = wait_place::pack(4095, &object), none = wait_place::pack(7, nullptr);
+  const std::uint64_t named = wait_place::pack_named(0, name.c_str());
+  CHECK(wait_place::worker(plain) == 4095);
+  CHECK(wait_place::object(plain) == reinterpret_cast<std::uintptr_t>(&object));
+  CHECK(wait_place::name(plain) == nullptr);
+  CHECK(wait_place::worker(none) == 7);
+  CHECK(wait_place::object(none) == 0);
+  CHECK(wait_place::name(none) == nullptr);
+  CHECK(wait_place::worker(named) == 0);
+  CHECK(wait_place::name(named) == name.c_str());
 }
 
 TEST_CASE("ticks grow as time does") {

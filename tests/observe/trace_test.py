@@ -8,9 +8,11 @@ import collections
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 fields = {
     "X": {"ph", "pid", "tid", "name", "cat", "ts", "dur"},
@@ -37,6 +39,31 @@ def load(path):
         check(e["ph"] in fields and fields[e["ph"]] | {"args"} >= set(e) >= fields[e["ph"]], f"fields of {e}")
         check(e.get("ts", 0) >= 0 and e.get("dur", 0) >= 0, f"times of {e}")
     return data["traceEvents"], data["otherData"]["dropped_records"]
+
+
+def check_process(events):
+    """Each trace says once whose it is and when it began. Returns the arguments of what says so, by name."""
+    about = collections.defaultdict(list)
+    for e in events:
+        if e["ph"] == "M":
+            about[e["name"]].append(e["args"])
+    for name in ("process_name", "process_labels", "clock_origin"):
+        check(len(about[name]) == 1, f"{name}: {about[name]}")
+    check(about["process_labels"][0] == {"labels": socket.gethostname()[:64]}, f"machine {about['process_labels']}")
+    return {name: all_[0] for name, all_ in about.items()}
+
+
+def check_bytes(events, read, written, spilled):
+    """Transfers have as many bytes as the program knows, also those that were in a scratch file, and the counter adds them up."""
+    transfers = [e for e in events if e["ph"] == "b" and e["cat"] == "transfer"]
+    sums = {name: sum(e["args"]["bytes"] for e in transfers if e["name"] == name) for name in ("read", "write")}
+    check(sums["write"] == written + spilled, f"{sums} written, instead of {written} and {spilled}")
+    check(read + spilled // 2 <= sums["read"] <= read + spilled and read > 0, f"{sums} read, instead of {read} and {spilled}")
+    check({e["name"] for e in transfers} == {"read", "write"}, "other transfers")
+    counted = [e for e in events if e["ph"] == "C" and e["name"] == "bytes"]
+    check(len(counted) == len(transfers), f"the counter has {len(counted)} values of {len(transfers)} transfers")
+    check(all(a["ts"] <= b["ts"] for a, b in zip(counted, counted[1:])), "the counter goes back")
+    check(counted[-1]["args"] == {"read": sums["read"], "written": sums["write"]}, f"in the end {counted[-1]}")
 
 
 def check_nesting(events):
@@ -73,7 +100,9 @@ def main(program, scene):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="weft-trace-"))
     path = folder / "trace.json"
     environment = {k: v for k, v in os.environ.items() if not k.startswith("WEFT_")}
+    began = time.time_ns()
     run = subprocess.run([program, scene, str(path)], capture_output=True, text=True, env=environment)
+    ended = time.time_ns()
     said = run.stdout + run.stderr
     print(said)
     if scene in ("aborts", "terminates"):
@@ -89,6 +118,10 @@ def main(program, scene):
         return
 
     events, dropped = load(path)
+    about = check_process(events)
+    origin, last = about["clock_origin"]["unix_ns"], max((e["ts"] + e.get("dur", 0) for e in events if "ts" in e), default=0)
+    jump = 5_000_000  # of a thread that loses its processor between two clocks
+    check(began - jump <= origin and origin + 1000 * last <= ended + jump, f"began at {origin} by a run from {began} to {ended}")
     check_nesting(events)
     arrows = check_arrows(events)
     count = collections.Counter(e["name"] for e in events if e["ph"] == "X" and e["cat"] == "task")
@@ -144,6 +177,32 @@ def main(program, scene):
         events, _ = load(folder / "trace.2.json")
         check(sum(e["name"] == "of the second" for e in events) == 1, "the second trace has the wrong tasks")
         check(run.stdout == "", run.stdout)
+    if scene in ("plain", "segmented", "spilled", "queue"):
+        check_bytes(events, numbers["read"], numbers["written"], numbers.get("spilled", 0))
+        check((numbers.get("spilled", 0) > 0) == (scene == "spilled"), f"spilled: {numbers}")
+    if scene == "objects":
+        told = [line[len("waits for "):] for line in run.stdout.splitlines() if line.startswith("waits for ")]
+        objects = collections.Counter(f"{e['name']} = {e['args']['object']}" for e in events if e["ph"] == "b" and "args" in e)
+        check(len(told) == 10 and set(told) <= set(objects), f"no waits for {set(told) - set(objects)} in {objects}")
+        without = {e["name"] for e in events if e["ph"] == "b" and "args" not in e}
+        check(without <= {"a time", "a task elsewhere", "an event"}, f"waits for nothing known: {without}")
+    if scene == "moment":
+        marked = [origin + 1000 * e["ts"] for e in events if e["name"] == "marked" and e["ph"] == "X"]
+        check(numbers["before"] - jump <= marked[0] <= numbers["after"] + jump, f"marked at {marked}, not between {numbers}")
+    if scene == "cluster":
+        check(numbers["leaves"] == 256, "wrong result")
+        ran = 0
+        for rank, name in enumerate(("trace.json", "trace.2.json", "trace.3.json")):
+            of_one, _ = load(folder / name)
+            about = check_process(of_one)
+            check(about["process_name"] == {"name": f"weft runtime, process {rank} of 3"}, f"{about['process_name']}")
+            check(about["process_sort_index"] == {"sort_index": rank}, "order of the processes")
+            check_nesting(of_one)
+            check_arrows(of_one)
+            ran += sum(e["name"] == "part" and e["ph"] == "X" for e in of_one)
+        check(ran >= 2 ** 9 - 1, f"{ran} parts in all traces")
+    else:
+        check(about["process_name"] == {"name": "weft runtime"} and "process_sort_index" not in about, f"{about['process_name']}")
     if scene == "request":
         check(count["early"] == 1, "not written on request")
     if scene == "stalls":

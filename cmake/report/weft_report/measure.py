@@ -88,8 +88,10 @@ class Row:
 
 
 class Wait:
-    def __init__(self, begin, end, row, to, cause):
+    def __init__(self, begin, end, row, to, cause, which=None):
+        """`which`: the object that is waited for, as its name or address, if that is known."""
         self.begin, self.end, self.length, self.row, self.to, self.cause = begin, end, end - begin, row, to, cause
+        self.which = cause if which is None else f"{cause} ({which})"
         self.before = self.after = None  # the slices of the body that waited: (row, place)
 
 
@@ -99,8 +101,8 @@ class Run:
     def __init__(self, trace):
         self.trace = trace
         self.rows = {r: Row(trace, r) for r in trace.workers}
-        self.waits = [Wait(b, e, r, trace.goes_on.get(key, r), trace.names.all[cause])
-                      for b, e, r, cause, key, _ in trace.waits if r in self.rows]
+        self.waits = [Wait(b, e, r, trace.goes_on.get(key, r), trace.names.all[cause], which)
+                      for b, e, r, cause, key, _, which in trace.waits if r in self.rows]
         self.set_window_()
         self.join_bodies_()
         self.move_levels_()
@@ -117,7 +119,7 @@ class Run:
             tasks = numpy.flatnonzero(row.kind == TASK)
             by_end = tasks[numpy.lexsort((-tasks, row.end[tasks]))]
             place[r] = (tasks.tolist(), row.begin[tasks].tolist(), by_end.tolist(), row.end[by_end].tolist())
-        following = {}
+        following, self.wait_behind = {}, {}
         led = set()
         for w in self.waits:
             if w.to not in self.rows:
@@ -134,6 +136,7 @@ class Run:
             for one, other in pairs:
                 if one not in following and other not in led:
                     following[one] = other
+                    self.wait_behind[one] = w
                     led.add(other)
                     w.before, w.after = one, other  # in the end the innermost, which has called what waits
         self.following = following
@@ -295,13 +298,39 @@ class Run:
             tasks = numpy.flatnonzero(row.kind == TASK)
             tasks = tasks[numpy.lexsort((-tasks, row.end[tasks]))]
             by_end[r] = row.end[tasks], row.begin[tasks]
-        for r, at in self.trace.stolen_ends:
+        for r, at, _ in self.trace.stolen_ends:
             if r in by_end:
                 ends, begins = by_end[r]
                 k = int(numpy.searchsorted(ends, at + EXACT, "right")) - 1
                 if k >= 0 and ends[k] >= at - EXACT:
                     lengths.append(at - begins[k])
         return numpy.array(lengths), steals
+
+    def moved(self):
+        """The bodies that were stolen, or went on on another worker than before, in the order of their ends: (name, (worker that forked it,
+        when) or None, parts as [(worker, begin, end)], the waits between them)."""
+        heads = {}  # of bodies that were stolen, and who forked them
+        for r, row in self.rows.items():
+            ends = {}
+            for i in numpy.flatnonzero(row.kind == TASK).tolist():  # the outer before the inner ones: an arrow ends at the outermost
+                ends.setdefault(round(1000 * float(row.end[i])), i)
+            for _, at, key in (s for s in self.trace.stolen_ends if s[0] == r):
+                i = next((ends[n] for n in (round(1000 * at) + d for d in (0, -1, 1, -2, 2)) if n in ends), None)
+                if i is not None:
+                    heads[r, i] = self.trace.forks.get(key)
+        led = set(self.following.values())
+        found = []
+        for head in {*heads, *(p for p in self.following if p not in led)}:
+            parts, waits, at = [], [], head
+            while at is not None:
+                row = self.rows[at[0]]
+                parts.append((at[0], float(row.begin[at[1]]), float(row.end[at[1]])))
+                if at in self.following:
+                    waits.append(self.wait_behind[at])
+                at = self.following.get(at)
+            if head in heads or len({r for r, _, _ in parts}) > 1:
+                found.append((self.name_of(head), heads.get(head), parts, waits))
+        return sorted(found, key=lambda m: (m[2][-1][2], m[2][0]))
 
     # Iterations
 

@@ -133,7 +133,7 @@ def show_waits(page, run, most=15):
     longest = sorted(run.waits, key=lambda w: -w.length)[:most]
     row_name = lambda r: shown(run.trace.row_names.get(r, "?"))
     page.table("longest", ["what for", "body", "began on", "went on on", "at", "length"],
-               [(shown(w.cause), shown(run.name_of(w.before) or "ended, or not known"), row_name(w.row), row_name(w.to), time(w.begin), time(w.length)) for w in longest], words=4)
+               [(shown(w.which, 64), shown(run.name_of(w.before) or "ended, or not known"), row_name(w.row), row_name(w.to), time(w.begin), time(w.length)) for w in longest], words=4)
 
 
 def show_counters(page, run):

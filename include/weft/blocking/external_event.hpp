@@ -39,7 +39,7 @@ class awaited_event final : public closure {
 void end_external(engine& e, strand& s, closure& c, std::exception_ptr failure) noexcept;
 
 /// Puts a transfer between memory and a file into the engine's trace, if there is one. `began`: in
-/// observe::ticks(). *Requires*: a task of the engine has not ended.
+/// observe::ticks(); `kind`: "read" or "write". *Requires*: a task of the engine has not ended.
 void trace_transfer(engine& e, std::uint64_t began, const char* kind, std::uint64_t bytes) noexcept;
 
 }  // namespace weft::inline WEFT_ABI::sched

@@ -159,6 +159,10 @@ class runtime {
 /// Opens a runtime for rooms above.
 struct flow::runtime_key {
   static sched::engine& engine(const runtime& r) { return r.state_.home(); }
+  /// As sched::runtime_state::set_rank.
+  static void set_rank(const runtime& r, unsigned rank, unsigned processes) {
+    r.state_.set_rank(rank, processes);
+  }
 };
 
 }  // namespace weft::inline WEFT_ABI

@@ -33,6 +33,8 @@ class runtime_state {
   weft::counters counters() const;
   std::string describe() const;
   bool write_trace() const;
+  /// Says in the trace that this process is one of several, which have numbers from 0.
+  void set_rank(unsigned rank, unsigned processes) const;
 
  private:
   struct parts;

@@ -85,6 +85,14 @@ class json_text {
     } while (n != 0);
     return raw({digits.data() + first, digits.size() - first});
   }
+  /// As C++ writes it: 0x...
+  json_text& hexadecimal(std::uint64_t n) noexcept {
+    raw("0x");
+    int shift = 60;
+    while (shift > 0 && n >> shift == 0) shift -= 4;
+    for (; shift >= 0; shift -= 4) put("0123456789abcdef"[n >> shift & 15]);
+    return *this;
+  }
   /// Nanoseconds, rounded down, as microseconds with three decimals.
   json_text& microseconds(double nanoseconds) noexcept {
     const auto n = nanoseconds > 0 ? static_cast<std::uint64_t>(nanoseconds) : 0;

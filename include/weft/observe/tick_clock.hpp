@@ -58,6 +58,17 @@ struct moment {
   }
 };
 
+/// The wall clock at a moment, so that what several processes have noted can be put together.
+/// *Returns*: nanoseconds since 1970. *Cost*: reads both clocks.
+inline std::uint64_t wall_clock_at(const moment& at) noexcept {
+  using std::chrono::duration_cast, std::chrono::nanoseconds;
+  const base::clock::time_point before = base::clock::now();
+  const auto wall = std::chrono::system_clock::now().time_since_epoch();
+  const base::clock::duration passed = before - at.time + (base::clock::now() - before) / 2;
+  return static_cast<std::uint64_t>(
+      (duration_cast<nanoseconds>(wall) - duration_cast<nanoseconds>(passed)).count());
+}
+
 /// The rate between two moments. *Returns*: nanoseconds for a tick.
 inline double nanoseconds_per_tick(const moment& from, const moment& to) noexcept {
   const auto passed = std::chrono::duration<double, std::nano>(to.time - from.time).count();

@@ -11,11 +11,14 @@
 #include <weft/observe/trace_ring.hpp>
 #include <weft/observe/writer_lock.hpp>
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <deque>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,6 +34,30 @@ struct fork_stamp {
   }
   static std::uint64_t time(std::uint64_t stamp) noexcept { return stamp >> worker_bits; }
   static unsigned worker(std::uint64_t stamp) noexcept { return stamp & ((1u << worker_bits) - 1); }
+};
+
+/// On which worker a wait began, and for which object, in one word. Addresses of objects have less than 52
+/// bits; the highest of those tells a name from an address.
+struct wait_place {
+  static constexpr unsigned worker_bits = fork_stamp::worker_bits;
+  static constexpr std::uint64_t is_name = std::uint64_t{1} << 51;
+
+  static std::uint64_t pack(unsigned worker, const void* object) noexcept {
+    return (reinterpret_cast<std::uintptr_t>(object) & (is_name - 1)) << worker_bits | worker;
+  }
+  /// `name`: kept by the trace.
+  static std::uint64_t pack_named(unsigned worker, const char* name) noexcept {
+    return pack(worker, name) | is_name << worker_bits;
+  }
+  static unsigned worker(std::uint64_t place) noexcept { return fork_stamp::worker(place); }
+  /// The address; 0: not known.
+  static std::uint64_t object(std::uint64_t place) noexcept { return place >> worker_bits & (is_name - 1); }
+  /// Null: it has none.
+  static const char* name(std::uint64_t place) noexcept {
+    return (place >> worker_bits & is_name) == 0
+               ? nullptr
+               : reinterpret_cast<const char*>(static_cast<std::uintptr_t>(object(place)));
+  }
 };
 
 /// The records of one worker. *Thread safety*: that worker's thread, any member.
@@ -100,13 +127,17 @@ class trace {
   /// The row of a worker.
   trace_row& row(unsigned worker) noexcept { return rows_[worker]; }
   const std::string& path() const noexcept { return file_.path(); }
+  /// Says that this process is one of several, which have numbers from 0.
+  void set_rank(unsigned rank, unsigned processes) noexcept {
+    rank_.store(std::uint64_t{processes} << 32 | rank, base::memory_order_relaxed);  // one word, read alone
+  }
   bool has(const trace_row& r) const noexcept {
     for (const trace_row& mine : rows_)
       if (&mine == &r) return true;
     return false;
   }
 
-  /// Adds a transfer between memory and a file, which no worker executes.
+  /// Adds a transfer between memory and a file, beside what workers execute. `kind`: "read" or "write".
   void add_transfer(std::uint64_t begin, const char* kind, std::uint64_t bytes) noexcept {
     const std::lock_guard hold(transfers_mutex_);
     trace_row& all = rows_.back();
@@ -147,6 +178,12 @@ class trace {
                    path().c_str(), lost);
   }
 
+  static std::array<char, 65> host_name_() noexcept {
+    std::array<char, 65> name{};
+    if (::gethostname(name.data(), name.size() - 1) != 0) name.front() = '\0';
+    return name;
+  }
+
   int write_all_(const open_slice* bodies, const trace_row* of) noexcept {
     file_.restart();
     text_.begin();
@@ -154,7 +191,7 @@ class trace {
     scale_ = nanoseconds_per_tick(start_, end);
     bool first = true;
     text_.raw("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
-    event_(first, "M", rows_.front(), "process_name").raw(",\"args\":{\"name\":\"weft runtime\"}}");
+    write_process_(first);
     for (const trace_row& r : rows_) {
       event_(first, "M", r, "thread_name").raw(",\"args\":{\"name\":\"");
       if (&r == &rows_.back())
@@ -166,6 +203,7 @@ class trace {
           .number(r.worker())
           .raw("}}");
     }
+    bytes_read_ = bytes_written_ = counted_ = 0;
     std::uint64_t all_gone = 0;
     for (const trace_row& r : rows_) {
       // Once, each: meanwhile the worker goes on, and replaces records that are in the file already.
@@ -188,6 +226,22 @@ class trace {
       write_record_(first, *of, {b->begin, end.at - b->begin, trace_kind::task, b->name, b->fork});
     text_.raw("\n],\"otherData\":{\"dropped_records\":").number(all_gone).raw("}}\n");
     return text_.end();
+  }
+
+  /// What names the process among others, and tells when its times begin.
+  void write_process_(bool& first) noexcept {
+    const trace_row& any = rows_.front();
+    const std::uint64_t rank = rank_.load(base::memory_order_relaxed);  // see set_rank
+    event_(first, "M", any, "process_name").raw(",\"args\":{\"name\":\"weft runtime");
+    if (rank != 0) text_.raw(", process ").number(rank & 0xffff'ffffu).raw(" of ").number(rank >> 32);
+    text_.raw("\"}}");
+    if (rank != 0)
+      event_(first, "M", any, "process_sort_index")
+          .raw(",\"args\":{\"sort_index\":")
+          .number(rank & 0xffff'ffffu)
+          .raw("}}");
+    event_(first, "M", any, "process_labels").raw(",\"args\":{\"labels\":").string(host_.data()).raw("}}");
+    event_(first, "M", any, "clock_origin").raw(",\"args\":{\"unix_ns\":").number(origin_).raw("}}");
   }
 
   json_text& event_(bool& first, std::string_view phase, const trace_row& r, std::string_view name) noexcept {
@@ -218,8 +272,7 @@ class trace {
 
   /// What lies beside the slices of the workers and may overlap with others of its kind.
   void apart_(bool& first, const trace_row& r, std::string_view category, std::string_view name,
-              std::uint64_t id, std::uint64_t begin, std::uint64_t end,
-              std::optional<std::uint64_t> bytes) noexcept {
+              std::uint64_t id, std::uint64_t begin, std::uint64_t end, auto add_arguments) noexcept {
     for (const bool begins : {true, false}) {
       event_(first, begins ? "b" : "e", r, name)
           .raw(",\"cat\":\"")
@@ -227,9 +280,31 @@ class trace {
           .raw("\",\"id\":")
           .number(id);
       since_(begins ? begin : end);
-      if (begins && bytes) text_.raw(",\"args\":{\"bytes\":").number(*bytes).raw("}");
+      if (begins) add_arguments();
       text_.raw("}");
     }
+  }
+
+  /// What is waited for: by its name, or its address, if it is known.
+  void add_object_(std::uint64_t place) noexcept {
+    const char* const name = wait_place::name(place);
+    if (name == nullptr && wait_place::object(place) == 0) return;
+    text_.raw(",\"args\":{\"object\":");
+    if (name != nullptr)
+      text_.string(name);
+    else
+      text_.raw("\"").hexadecimal(wait_place::object(place)).raw("\"");
+    text_.raw("}");
+  }
+
+  /// What has been transferred so far. Transfers stand in the order of their ends, as far as the clocks of
+  /// processors agree.
+  void count_bytes_(bool& first, const trace_row& r, const trace_record& x, std::uint64_t end) noexcept {
+    (std::string_view(x.name) == "read" ? bytes_read_ : bytes_written_) += x.more;
+    event_(first, "C", r, "bytes").raw(",\"id\":0");
+    counted_ = std::max(counted_, end);
+    since_(counted_).raw(",\"args\":{\"read\":").number(bytes_read_);
+    text_.raw(",\"written\":").number(bytes_written_).raw("}}");
   }
 
   void write_record_(bool& first, const trace_row& r, const trace_record& x) noexcept {
@@ -248,8 +323,9 @@ class trace {
         break;
       case trace_kind::wait: {
         const std::uint64_t id = ++ids_;
-        const trace_row& from = x.more + 1 < rows_.size() ? rows_[x.more] : r;
-        apart_(first, from, "wait", x.name, id, begin, end, {});
+        const unsigned worker = wait_place::worker(x.more);
+        const trace_row& from = worker + 1 < rows_.size() ? rows_[worker] : r;
+        apart_(first, from, "wait", x.name, id, begin, end, [&] { add_object_(x.more); });
         arrow_(first, "s", from, "goes on", fork_stamp::pack(id, (1u << fork_stamp::worker_bits) - 1), begin);
         arrow_(first, "f", r, "goes on", fork_stamp::pack(id, (1u << fork_stamp::worker_bits) - 1), end);
         break;
@@ -271,18 +347,25 @@ class trace {
         at_(x.begin).raw(",\"args\":{\"resident\":").number(x.more).raw("}}");
         break;
       case trace_kind::transfer:
-        apart_(first, r, "transfer", x.name, ++ids_, begin, end, x.more);
+        apart_(first, r, "transfer", x.name, ++ids_, begin, end,
+               [&] { text_.raw(",\"args\":{\"bytes\":").number(x.more).raw("}"); });
+        count_bytes_(first, r, x, end);
         break;
     }
   }
 
   const std::size_t megabytes_;
   const moment start_;
+  const std::uint64_t origin_ = wall_clock_at(start_);
+  const std::array<char, 65> host_ = host_name_();
   const std::uint64_t process_ = static_cast<std::uint64_t>(::getpid());
   trace_file file_;
   json_text text_;
   double scale_ = 1;
+  base::atomic<std::uint64_t> rank_{0};  ///< the number of processes (high half), and that of this one
   std::uint64_t ids_ = 0;
+  std::uint64_t bytes_read_ = 0, bytes_written_ = 0,
+                counted_ = 0;  ///< in what is written now, and until when
   trace_names names_;
   resident_memory memory_;
   std::deque<trace_row> rows_;

@@ -16,7 +16,7 @@ namespace weft::inline WEFT_ABI::observe {
 enum class trace_kind : std::uint8_t {
   task,      ///< a body, or a part of it between two waits; `more`: when and where it was forked, if stolen
   steal,     ///< a thief's search that found a task; `more`: the same
-  wait,      ///< of a strand that goes on here; `more`: the worker on which it began
+  wait,      ///< of a strand that goes on here; `more`: on which worker it began, and for what (wait_place)
   sleep,     ///< of a worker
   search,    ///< for work, in vain so far
   level,     ///< of `more`: the strand's stealable (high half) and pending (low half) tasks

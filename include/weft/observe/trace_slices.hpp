@@ -5,6 +5,7 @@
 #include <weft/observe/trace.hpp>
 #include <weft/observe/traced_body.hpp>
 #include <weft/task/current.hpp>
+#include <weft/task/signal.hpp>
 
 namespace weft::inline WEFT_ABI::observe {
 
@@ -31,12 +32,15 @@ WEFT_FUNCTION void run_traced(sched::closure& c) {
   c.what->untraced->run(c);
 }
 
-/// The bodies of a strand that is about to wait are interrupted.
-inline void interrupt_slices(sched::strand& s, const char* reason) noexcept {
+/// The bodies of a strand that is about to wait are interrupted. `until`: the signal for which it waits, if
+/// it does for one.
+inline void interrupt_slices(sched::strand& s, const char* reason, const sched::signal* until) noexcept {
   for (open_slice* o = s.slices; o != nullptr; o = o->outer)
     s.row->add(trace_kind::task, o->begin, o->name, std::exchange(o->fork, 0));
   s.waits_for = s.row->keep(reason);
-  s.waits_on = s.row->worker();
+  s.waits_on = until == nullptr          ? wait_place::pack(s.row->worker(), nullptr)
+               : until->label != nullptr ? wait_place::pack_named(s.row->worker(), s.row->keep(until->label))
+                                         : wait_place::pack(s.row->worker(), until->object);
   s.waits_since = ticks();
 }
 

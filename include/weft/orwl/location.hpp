@@ -27,8 +27,7 @@ struct any_location {
   /// *Throws*: as the copy.
   virtual void assign(const any_location& from) = 0;
 
-  queue requests;
-  const char* label = nullptr;      ///< for messages; null: none
+  queue requests{this};
   base::atomic<bool> given{false};  ///< somebody has given it a value, or has had the chance
 };
 
@@ -59,9 +58,9 @@ class location final : public detail::any_location {
     mark_();
     return value_;
   }
-  /// Sets the name that error messages use. The text must outlive the location.
+  /// Sets the name that error messages and traces use. The text must outlive the location.
   location& named(const char* name) noexcept {
-    label = name;
+    requests.label = name;
     return *this;
   }
 

@@ -12,15 +12,18 @@ class engine;
 /// A signal. Who waits is a strand, which its worker leaves meanwhile, or a kernel thread, which blocks.
 ///
 /// Who may touch it when:
-///  1. `waiter`, `home`, `what` and `holder` are set by whoever will wait, before others may set the signal.
+///  1. `waiter`, `home`, `what`, `object`, `label` and `holder` are set by whoever will wait, before others
+///  may set the signal.
 ///  2. `state` goes from off to awaited by the strand that waits, and to on, once, by whoever sets it.
 struct signal {
   static constexpr std::uint32_t off = 0, on = 1, awaited = 2;
 
   base::atomic<std::uint32_t> state{off};
-  strand* waiter = nullptr;    ///< the strand that may wait; null: a kernel thread
-  engine* home = nullptr;      ///< whose worker executes it
-  const char* what = nullptr;  ///< what it waits for, in words; null: the end of a run
+  strand* waiter = nullptr;      ///< the strand that may wait; null: a kernel thread
+  engine* home = nullptr;        ///< whose worker executes it
+  const char* what = nullptr;    ///< what it waits for, in words; null: the end of a run
+  const void* object = nullptr;  ///< which one, if it is one that users know
+  const char* label = nullptr;   ///< and its name, if it has one
   const base::atomic<const strand*>* holder = nullptr;  ///< whose body will set it, if that is known
 
   /// Acquire pairs with set().

@@ -200,7 +200,7 @@ struct alignas(64) strand {
   observe::open_slice* slices = nullptr;  ///< the bodies on its stack, the innermost first,
   const char* waits_for = nullptr;        ///< why it waits
   std::uint64_t waits_since = 0;          ///< and since when, in ticks; 0: it does not,
-  unsigned waits_on = 0;                  ///< and the worker that executed it until then
+  std::uint64_t waits_on = 0;             ///< and where until then, and for which object: observe::wait_place
   std::byte* last_memory = nullptr;       ///< lent by the engine where none was left for an exception
 
   /// Whether a fork may run its task at once: nothing pending in the frame, stack left, no task to be

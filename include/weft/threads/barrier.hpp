@@ -110,7 +110,7 @@ class barrier {
       [[maybe_unused]] const sched::races::unseen library;
       threads::waiter w;
       bool last = false;
-      over = threads::wait_at(waiters_, w, {"a barrier", "waits for a weft::barrier"}, until, [&] {
+      over = threads::wait_at(waiters_, w, {"a barrier", "waits for a weft::barrier", this}, until, [&] {
         if (mine) return phase_ == mine->phase_;
         mine.emplace(arrival(phase_));
         last = --missing_ == 0;

@@ -126,9 +126,9 @@ class channel {
     using threads::channel_case<T>::channel_case;
   };
   /// *Returns*: whether it has moved an item; nothing if the time is over.
-  static std::optional<bool> wait_(only_case& c, const char* how, threads::deadline until) {
+  std::optional<bool> wait_(only_case& c, const char* how, threads::deadline until) const {
     threads::select_case* const cases[] = {&c};
-    if (threads::selection().wait(cases, {"a channel", how}, until) == nullptr) return std::nullopt;
+    if (threads::selection().wait(cases, {"a channel", how, this}, until) == nullptr) return std::nullopt;
     return c.moved();
   }
 

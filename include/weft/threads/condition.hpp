@@ -153,7 +153,7 @@ class condition {
       [[maybe_unused]] const sched::races::unseen library;
       w.ready = [](void* p, const T& value) -> bool { return std::invoke(*static_cast<Ready*>(p), value); };
       w.predicate = const_cast<void*>(static_cast<const void*>(&ready));
-      threads::wait_at(waiters_, w, {"a condition", "waits for a weft::condition"}, until,
+      threads::wait_at(waiters_, w, {"a condition", "waits for a weft::condition", this}, until,
                        [&] { return !w.is_over(value_); });
     }
     threads::see(this);

@@ -107,7 +107,7 @@ class condition_variable {
       [[maybe_unused]] const sched::races::unseen library;
       threads::waiter w;
       in_time = threads::wait_at(
-          waiters_, w, {"a condition variable", "waits for a weft::condition_variable"}, until, true,
+          waiters_, w, {"a condition variable", "waits for a weft::condition_variable", this}, until, true,
           [] { return true; },
           [&] {
             at_end.unlocked = lock.mutex();

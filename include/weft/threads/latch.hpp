@@ -85,7 +85,7 @@ class latch {
     {
       [[maybe_unused]] const sched::races::unseen library;
       threads::waiter w;
-      over = threads::wait_at(waiters_, w, {"a latch", "waits for a weft::latch"}, until,
+      over = threads::wait_at(waiters_, w, {"a latch", "waits for a weft::latch", this}, until,
                               [this] { return count_ != 0; });
     }
     if (over) threads::see(this);

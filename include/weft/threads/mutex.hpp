@@ -78,7 +78,7 @@ class mutex {
     threads::waiter w;
     w.holder = &holder_.who();
     return threads::wait_at(
-        waiters_, w, {"a mutex", "locks a weft::mutex"}, until, stop,
+        waiters_, w, {"a mutex", "locks a weft::mutex", this}, until, stop,
         [this] {
           // Acquire pairs with unlock. Who unlocks looks for those who wait, under the lock of the list.
           const bool waits = word_.exchange(wanted, base::memory_order_acquire) != free;

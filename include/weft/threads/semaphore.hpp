@@ -73,7 +73,7 @@ class semaphore {
     {
       [[maybe_unused]] const sched::races::unseen library;
       threads::waiter w;
-      got = threads::wait_at(waiters_, w, {"a semaphore", "acquires a weft::semaphore"}, until,
+      got = threads::wait_at(waiters_, w, {"a semaphore", "acquires a weft::semaphore", this}, until,
                              [this] { return !take_(); });
     }
     if (got) threads::see(this);

@@ -132,7 +132,7 @@ class shared_mutex {
       waiting w;
       w.writes = writes;
       w.holder = &waiters_.who.who();
-      got = threads::wait_at(waiters_, w, {"a shared mutex", "locks a weft::shared_mutex"}, until, [&] {
+      got = threads::wait_at(waiters_, w, {"a shared mutex", "locks a weft::shared_mutex", this}, until, [&] {
         if (waiters_.empty() && waiters_.take(writes, &sched::current())) return false;
         if (waiters_.who.is_current())
           base::fail("a weft::shared_mutex is locked by a body that has locked it for writing already");

@@ -61,7 +61,9 @@ class member {
     if (options.part_bytes < 1 << 10 || options.part_bytes > 1 << 30)
       throw option_error(
           "weft: cluster_options::part_bytes is invalid; expected from 1024 to 1073741824 bytes");
-    if (by.size() > 1) exchange_.emplace(by, flow::runtime_key::engine(runtime_), options);
+    if (by.size() == 1) return;
+    flow::runtime_key::set_rank(runtime_, static_cast<unsigned>(by.rank()), static_cast<unsigned>(by.size()));
+    exchange_.emplace(by, flow::runtime_key::engine(runtime_), options);
   }
 
   /// What all processes call with the same `f`, which process 0 runs. *Throws*: what `f` throws, weft::error.

@@ -76,6 +76,10 @@ WEFT_FUNCTION bool runtime_state::write_trace() const {
   return true;
 }
 
+WEFT_FUNCTION void runtime_state::set_rank(unsigned rank, unsigned processes) const {
+  if (const auto& trace = home().trace) trace->set_rank(rank, processes);
+}
+
 WEFT_FUNCTION std::string runtime_state::describe() const {
   if (!born_.in_this_process()) return "this runtime was made before fork(); its workers do not exist here\n";
   return sched::describe(parts_->home);

@@ -96,9 +96,9 @@ class canonical_form {
     std::unique_ptr<any_location> fresh = l.copy();
     if (fresh == nullptr)
       throw usage_error(std::string("weft: the value of the ORWL location '") +
-                        (l.label != nullptr ? l.label : "location") +
+                        (l.requests.label != nullptr ? l.requests.label : "location") +
                         "' cannot be copied, which the canonical form of this overlay needs");
-    fresh->label = l.label;
+    fresh->requests.label = l.requests.label;
     return fresh;
   }
 

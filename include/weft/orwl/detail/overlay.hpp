@@ -28,7 +28,7 @@ class reservation {
   ~reservation() { release(); }
 
   static const char* name_of(const any_location& l) noexcept {
-    return l.label != nullptr ? l.label : "location";
+    return l.requests.label != nullptr ? l.requests.label : "location";
   }
 
  private:
@@ -146,7 +146,7 @@ std::string basic_overlay<X>::task_name_(std::uint32_t t) const {
 
 template <class X>
 std::string basic_overlay<X>::location_name_(std::uint32_t l) const {
-  const char* const label = locations_[l]->label;
+  const char* const label = locations_[l]->requests.label;
   return "location " + std::to_string(l) + (label != nullptr ? std::string(" ('") + label + "')" : "");
 }
 

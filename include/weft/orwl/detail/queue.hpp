@@ -45,7 +45,8 @@ struct request : sched::abandonable {
 /// locks.
 class queue {
  public:
-  queue() = default;
+  /// `of`: the location whose queue this is.
+  explicit queue(const void* of = nullptr) noexcept : of_(of) {}
   queue(const queue&) = delete;
   queue& operator=(const queue&) = delete;
   /// *Requires*: nobody holds the lock or waits for it.
@@ -107,6 +108,8 @@ class queue {
     see(r);
     return true;
   }
+
+  const char* label = nullptr;  ///< of the location, for messages and traces; null: none
 
   /// Whether there is no request.
   bool unused() const noexcept {
@@ -192,6 +195,8 @@ class queue {
   void wait(request& r) {
     [[maybe_unused]] const sched::races::unseen library;
     r.what = "the lock of an ORWL location";
+    r.object = of_;
+    r.label = label;
     r.give_up = [](sched::abandonable& a) noexcept {
       auto& self = static_cast<request&>(a);
       tell(self.where->withdraw_as(self, request::state::abandoned));
@@ -207,6 +212,7 @@ class queue {
     throw cancelled();
   }
 
+  const void* const of_;
   mutable base::spin_lock mutex_;
   request* first_ = nullptr;  // of those that wait
   request* last_ = nullptr;

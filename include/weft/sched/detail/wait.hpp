@@ -101,7 +101,7 @@ inline bool worker::put_aside(strand& s, const wait_reason& what) noexcept {
   s.had_children |= s.deferred != 0;
   counters_.add(counter::deferred, std::exchange(s.deferred, 0));
   if (row_ != nullptr) [[unlikely]]
-    observe::interrupt_slices(s, reason_of(what));
+    observe::interrupt_slices(s, reason_of(what), what.happens);
   probe::wait_begin(reason_of(what), index_, &s);
   give_back_batches(s);
   running_.store(nullptr, memory_order_release);  // a hint for thieves; they check the status under the lock

@@ -7,6 +7,7 @@
 #include <weft/io/crc32c.hpp>
 #include <weft/io/file.hpp>
 #include <weft/stream/detail/layout.hpp>
+#include <weft/stream/detail/traced_transfer.hpp>
 
 namespace weft::inline WEFT_ABI::stream {
 
@@ -37,7 +38,7 @@ class plain_layout final : public stream_layout {
         if (options_.commit_every != 0) crc = io::crc32c(pieces[i].data, pieces[i].size, crc);
       }
       if (options_.durable) allocate_(at + size);
-      part_.write_at(std::span<const iovec>(parts, n), at);
+      traced_transfer("write", size, [&] { part_.write_at(std::span<const iovec>(parts, n), at); });
       at += size;
       pieces = pieces.subspan(n);
     }
@@ -53,7 +54,10 @@ class plain_layout final : public stream_layout {
   std::size_t worth_while() const noexcept override { return between_commits(options_.commit_every); }
   bool readable() const noexcept override { return options_.readable; }
   void read_at(std::span<std::byte> to, std::uint64_t offset) const override {
-    if (part_.read_at(to.data(), to.size(), offset) < to.size()) io::fail(EIO, "read", part_.path(), offset);
+    traced_transfer("read", to.size(), [&] {
+      if (part_.read_at(to.data(), to.size(), offset) < to.size())
+        io::fail(EIO, "read", part_.path(), offset);
+    });
   }
   void finish() override {
     if (allocated_ > size_) part_.resize(size_);

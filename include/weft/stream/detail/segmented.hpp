@@ -6,6 +6,7 @@
 #include <weft/archive/segment_index.hpp>
 #include <weft/archive/segment_map.hpp>
 #include <weft/stream/detail/layout.hpp>
+#include <weft/stream/detail/traced_transfer.hpp>
 
 #include <algorithm>
 #include <array>
@@ -39,7 +40,9 @@ class segmented_layout final : public stream_layout {
   void file_block(block& b, std::size_t end) override {
     if (end <= b.written) return;
     data_file& f = file_(b.file);
-    f.data.write_at(b.bytes.get() + b.written, end - b.written, b.begin + b.written);
+    traced_transfer("write", end - b.written, [&] {
+      f.data.write_at(b.bytes.get() + b.written, end - b.written, b.begin + b.written);
+    });
     b.written = end;
     f.size = b.begin + end;
   }
@@ -89,7 +92,9 @@ class segmented_layout final : public stream_layout {
       }
       const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(to.size(), s.length));
       const io::file& from = file_(s.file).data;
-      if (from.read_at(to.data(), n, s.offset) < n) io::fail(EIO, "read", from.path(), s.offset);
+      traced_transfer("read", n, [&] {
+        if (from.read_at(to.data(), n, s.offset) < n) io::fail(EIO, "read", from.path(), s.offset);
+      });
       offset += n;
       to = to.subspan(n);
     }

@@ -93,6 +93,7 @@ class sink_layout final : public stream_layout {
     w.at = this;
     w.enough = enough;
     w.what = "the sink of an append stream";
+    w.object = this;
     w.give_up = [](sched::abandonable& a) noexcept {
       auto& self = static_cast<waiter&>(a);
       if (self.at->give_up_(self)) sched::raise_signal(self);

@@ -6,6 +6,7 @@
 #include <weft/io/directory.hpp>
 #include <weft/sched/worker_number.hpp>
 #include <weft/stream/detail/layout.hpp>
+#include <weft/stream/detail/traced_transfer.hpp>
 #include <weft/stream/detail/tree.hpp>
 
 #include <array>
@@ -139,7 +140,7 @@ class buffer_table {
   /// Reads bytes of a block that is in a scratch file. *Throws*: std::system_error.
   void fetch(const block& b, std::size_t begin, std::byte* to, std::size_t size) {
     const std::lock_guard hold(mutex_);
-    all_[b.file]->scratch.read_at(to, size, b.begin + begin);
+    traced_transfer("read", size, [&] { all_[b.file]->scratch.read_at(to, size, b.begin + begin); });
   }
   /// Bytes written to scratch files so far.
   std::uint64_t spilled() const noexcept { return spilled_.load(base::memory_order_relaxed); }
@@ -181,7 +182,7 @@ class buffer_table {
         const io::directory in(scratch_);
         l.scratch = io::unnamed_file(in, io::directory::name_in(scratch_), 0600).keep_unnamed();
       }
-      l.scratch.write_at(b.bytes.get(), b.used, l.scratch_size);
+      traced_transfer("write", b.used, [&] { l.scratch.write_at(b.bytes.get(), b.used, l.scratch_size); });
     } catch (...) {
       b.end_move(false);
       throw;

@@ -75,6 +75,7 @@ class selection : sched::abandonable, sched::timer {
   /// std::bad_alloc, std::system_error before anything was done. *Suspends*: yes.
   select_case* wait(std::span<select_case* const> cases, const wait_text& text, deadline until) {
     what = text.what;
+    object = text.object;
     give_up = [](sched::abandonable& a) noexcept { static_cast<selection&>(a).end_early_(&stopped_); };
     when = until.at;
     expire = [](sched::timer& t) noexcept { static_cast<selection&>(t).end_early_(&timed_out_); };

@@ -108,10 +108,11 @@ class waiter_list {
   wait_entry* (*after_leaving_)(waiter_list&) noexcept;
 };
 
-/// What is waited for, for reports, and what waits, for violations: "a mutex", "locks a mutex".
+/// What is waited for, for reports, what waits, for violations, and which object: "a mutex", "locks a mutex".
 struct wait_text {
   const char* what;
   const char* how;
+  const void* object = nullptr;
 };
 
 /// Waits at a list. `must_wait()` says, under its lock, whether that is necessary; `before_wait()` is called
@@ -123,6 +124,7 @@ bool wait_at(waiter_list& list, waiter& w, const wait_text& text, deadline until
              Before before_wait) {
   w.where = &list;
   w.what = text.what;
+  w.object = text.object;
   w.give_up = [](sched::abandonable& a) noexcept {
     auto& self = static_cast<waiter&>(a);
     self.where->end_early(self, wait_state::stopped);
