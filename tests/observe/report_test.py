@@ -418,6 +418,32 @@ def turns():
         check(sentence in run(folder / "names.json", "--turns", recorded, status=1).stderr, f"not refused: {sentence}")
 
 
+# Speed-up
+
+def scaling():
+    """The expected speed-up, beside a trace and alone."""
+    written = folder / "scaling.csv"
+    written.write_text("workers,speed_up\n1,1\n2,1.98765\n4,3.2\n1024,7.5\n")
+    m = Maker(1)
+    m.slice(0, "x", 0, 100)
+    for page in (made("scaled", m, "--scaling", written)[0], alone(written)):
+        equal(page.tables["scaling"], [["workers", "1", "2", "4", "1,024"], ["speed-up", "1", "1.99", "3.2", "7.5"]], "speed-up")
+    check("types" in made("scaled", m, "--scaling", written)[0].tables, "the trace is missing beside the speed-up")
+    check("scaling" not in made("scaled", m)[0].tables, "a speed-up that nobody has given")
+    for bad, sentence in (("", "does not begin with the heading"), ("workers,speed_up\n", "has no speed-up"),
+                          ("workers,speed_up\n1,x\n", "line 2: no number of workers"), ("workers,speed_up\n2,1\n2,1\n", "line 3: no speed-up of more workers"),
+                          ("workers,speed_up\n1,nan\n", "line 2: no speed-up of more workers")):
+        written.write_text(bad)
+        check(sentence in run("--scaling", written, status=1).stderr, f"not refused: {sentence}")
+    check("no trace is named" in run(status=2).stderr, "a report on nothing")
+    check("no trace is named" in run("--scaling", written, "--merge", folder / "x.json", status=2).stderr, "nothing is merged")
+
+
+def alone(scaling_file):
+    run("--scaling", scaling_file)
+    return Tables(scaling_file.with_suffix(".html").read_text())
+
+
 # Several processes
 
 BEGUN = 1_700_000_000_000_000_000
@@ -670,7 +696,7 @@ def fuzzed():
                     place[key] = chance.choice(values)
         path.write_text(json.dumps(data))
         try:
-            Tables(page.make(trace.read(path), None, "fuzzed")[0])
+            Tables(page.make(trace.read(path), None, None, "fuzzed")[0])
             ended["pages"] += 1
         except trace.Fault as fault:
             check("\n" not in str(fault), f"seed {seed}: more than a line: {fault}")

@@ -204,6 +204,22 @@ def grids(turns, most=400):
     return figure
 
 
+def scaling(workers, speed_up):
+    """The expected speed-up, beside one that is as large as the number of workers."""
+    figure, axes = plot.subplots(figsize=(WIDE, 3.4))
+    axes.plot(workers, workers, color="#667", linewidth=0.8, linestyle="--", label="as many as workers")
+    axes.plot(workers, speed_up, color=COLOURS["bodies"], marker="o", markersize=4, linewidth=1.6, label="expected")
+    axes.set_xscale("log", base=2), axes.set_yscale("log", base=2)
+    axes.set_xticks(workers, [f"{p:,}" for p in workers]), axes.minorticks_off()
+    top = max(2 * max(speed_up), 2)
+    heights = [2.0 ** k for k in range(int(numpy.ceil(numpy.log2(top))) + 1)]
+    axes.set_yticks(heights, [f"{h:,.0f}" for h in heights])
+    axes.set_ylim(0.9 * min(1, *(v for v in speed_up if v > 0), 1), top), axes.set_xlim(workers[0], max(workers[-1], workers[0] + 1))
+    axes.set_xlabel("workers"), axes.set_ylabel("speed-up")
+    legend_above(axes, 2)
+    return figure
+
+
 def coarser(grid, most):
     """At most so many rows and columns; each is the mean of those it stands for."""
     for axis in (0, 1):

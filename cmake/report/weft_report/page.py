@@ -46,13 +46,26 @@ class Page:
         self.parts.append(f"<div class=wide tabindex=0><table id={name}><thead>{line('th', head)}</thead><tbody>{body}</tbody></table></div>")
 
 
-def make(trace, turns, file_name):
-    """The text of the page, and the advice on it."""
+def make(trace, turns, scaling, file_name):
+    """The text of the page, and the advice on it. Only `scaling` may be there, or not."""
+    page, advice = Page(), []
+    page.text("Report on a run" if trace is not None else "How far a program scales", "h1")
+    if trace is not None:
+        page.text(f"{shown(file_name, 200)}, a trace of weft", of="of")
+        advice = show_trace(page, trace, turns)
+    else:
+        page.text(f"{shown(file_name, 200)}, written by a recorded run", of="of")
+    if scaling is not None:
+        show_scaling(page, *scaling)
+    return (f"<!DOCTYPE html>\n<html lang=en>\n<meta charset=utf-8>\n<meta name=viewport content='width=device-width, initial-scale=1'>\n"
+            f"<link rel=icon href='data:,'>\n<title>weft: {html.escape(shown(file_name, 200))}</title>\n<style>{STYLE}</style>\n<main>\n"
+            + "\n".join(page.parts) + "\n</main>\n</html>\n", advice)
+
+
+def show_trace(page, trace, turns):
+    """*Returns*: the advice."""
     run = Run(trace)
     advice = advise(run)
-    page = Page()
-    page.text("Report on a run", "h1")
-    page.text(f"{shown(file_name, 200)}, a trace of weft", of="of")
     facts = [(number(len(run.rows)), "workers" if len(run.rows) != 1 else "worker"), (time(run.active.total), "in runs"), (number(len(run.body_own)), "tasks"),
              (percent(run.total.get("bodies", 0) / run.available) if run.available else "-", "of the workers' time in bodies"),
              (number(len(run.waits)), "waits"), (number(sum(int((row.kind == STEAL).sum()) for row in run.rows.values())), "steals")]
@@ -76,9 +89,7 @@ def make(trace, turns, file_name):
     if run.length > 0:
         show_counters(page, run)
     show_grids(page, run, turns)
-    return (f"<!DOCTYPE html>\n<html lang=en>\n<meta charset=utf-8>\n<meta name=viewport content='width=device-width, initial-scale=1'>\n"
-            f"<link rel=icon href='data:,'>\n<title>weft: {html.escape(shown(file_name, 200))}</title>\n<style>{STYLE}</style>\n<main>\n"
-            + "\n".join(page.parts) + "\n</main>\n</html>\n", advice)
+    return advice
 
 
 def show_time(page, run):
@@ -155,6 +166,13 @@ def show_counters(page, run):
         part = percent(run.transferring.total / run.active.total) if run.active.total else "-"
         page.text(f"{number(len(run.trace.transfers))} transfers, {total / (1 << 20):.4g} MiB; some transfer was under way for {part} of the run.", of="note")
         page.figure(draw.transfers(run), "bytes for each second over time")
+
+
+def show_scaling(page, workers, speed_up):
+    page.text("Expected speed-up", "h2")
+    page.text("Expected by observe::work_and_span from one serial run: a greedy schedule, in which each wait on the longest chain of tasks costs a steal.", of="note")
+    page.figure(draw.scaling(workers, speed_up), "expected speed-up by number of workers")
+    page.table("scaling", ["workers", *map(number, workers)], [["speed-up", *(f"{v:.3g}" for v in speed_up)]])
 
 
 def show_grids(page, run, turns):

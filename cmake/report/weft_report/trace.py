@@ -265,6 +265,26 @@ def parse(path, before):
     return trace
 
 
+def read_scaling(path):
+    """What observe::work_and_span::print_csv has written, as ([workers], [speed-up])."""
+    workers, speed_up = [], []
+    with open(path, newline="", encoding="utf-8", errors="replace") as lines:
+        rows = csv.reader(lines)
+        if next(rows, None) != ["workers", "speed_up"]:
+            raise Fault(f"{path} does not begin with the heading that work_and_span::print_csv writes")
+        for number, row in enumerate(rows, 2):
+            try:
+                p, times = int(row[0]), float(row[1])
+            except (ValueError, IndexError):
+                raise Fault(f"{path}, line {number}: no number of workers and speed-up") from None
+            if p <= (workers[-1] if workers else 0) or not 0 <= times <= LATEST or len(row) != 2:
+                raise Fault(f"{path}, line {number}: no speed-up of more workers")
+            workers.append(p), speed_up.append(times)
+    if not workers:
+        raise Fault(f"{path} has no speed-up")
+    return workers, speed_up
+
+
 def read_turns(path):
     """What orwl::overlay::write_times has written, as {(task, name): [(waiting, computing), ...]}."""
     turns = {}
