@@ -577,16 +577,14 @@ int main(int argc, char** argv) {
     bodies(world, backend);
     abandoned(world, backend);
     numbers(world, backend);
-    for (const unsigned exclusive : {0U, 50U, 100U}) {
-      hot(world, {.backend = backend}, exclusive);
-      if (backend != rma::backend::shared) continue;  // the same machines, at less cost
-      hot(world, {.lock = rma::lock_kind::gbh_backoff, .backend = backend}, exclusive);
-      hot(world, {.lock = rma::lock_kind::rma_rw, .backend = backend}, exclusive);
-    }
     for (const rma::lock_kind kind :
          {rma::lock_kind::mpi, rma::lock_kind::gbh, rma::lock_kind::gbh_backoff,
-          rma::lock_kind::mcs_writer_preference, rma::lock_kind::d_mcs, rma::lock_kind::rma_rw})
+          rma::lock_kind::mcs_writer_preference, rma::lock_kind::d_mcs, rma::lock_kind::rma_rw}) {
       locks(world, {.lock = kind, .backend = backend});
+      for (const unsigned exclusive : {0U, 50U, 100U})
+        if (exclusive == 100 || rma::has_shared(kind))
+          hot(world, {.lock = kind, .backend = backend}, exclusive);
+    }
     locks(world, {.lock = rma::lock_kind::mcs_writer_preference, .backend = backend, .lock_all = true});
     locks(world, {.lock = rma::lock_kind::rma_rw,
                   .backend = backend,
