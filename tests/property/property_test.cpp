@@ -85,6 +85,22 @@ std::vector<std::pair<int, int>> read_edges(const std::string& path) {
   return edges;
 }
 
+/// How much is in a trace.
+struct traced {
+  std::uint64_t slices = 0, waits = 0, dropped = UINT64_MAX;
+};
+traced read_trace(const std::string& path) {
+  traced found;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    const auto has = [&line](const char* text) { return line.find(text) != std::string::npos; };
+    found.slices += has("\"ph\":\"X\"") && has("\"cat\":\"task\"");
+    found.waits += has("\"ph\":\"b\"") && has("\"cat\":\"wait\"");
+    if (has("\"otherData\":{\"dropped_records\":0}")) found.dropped = 0;
+  }
+  return found;
+}
+
 void print_figure(const char* what, std::uint64_t times) {
   std::printf("%s %llu\n", what, static_cast<unsigned long long>(times));
 }
@@ -265,6 +281,49 @@ TEST_CASE("the graph of a random program has the tasks and the order of the orac
               static_cast<unsigned long long>(tasks), static_cast<unsigned long long>(edges));
   CHECK(tasks > 4 * compared);
   CHECK(edges > compared);
+}
+
+TEST_CASE("the trace of a random program has the tasks of the oracle") {
+  const weft_test::scratch folder(weft_test::medium::memory);
+  const std::uint64_t seeds = 400 / weft_test::scale() + 1;
+  std::uint64_t compared = 0, tasks = 0, waits = 0, exactly = 0, thefts = 0;
+  for (std::uint64_t seed = 1; compared < seeds; ++seed) {
+    program p = generate(seed);
+    unroll(p.root);
+    spawn_nothing(p.root);
+    drop_waits(p.root);
+    legalise(p);
+    const expectation e = interpret(p);
+    if (e.exception != 0 || e.caught != 0) continue;
+    ++compared;
+    const std::uint64_t expected = execute_ideally(p).tasks.size() + 1;  // and the root
+    for (const unsigned workers : {1u, 3u}) {
+      const std::string path =
+          folder / ("trace " + std::to_string(seed) + " " + std::to_string(workers) + ".json");
+      {
+        weft::runtime rt({.workers = workers, .trace = path});
+        REQUIRE(execute_plain(rt, p, e).value == e.value);
+        thefts += rt.counters().steals;
+      }
+      const traced found = read_trace(path);
+      INFO(seed << " " << workers << "\n" << print(p));
+      REQUIRE(found.dropped == 0);
+      REQUIRE((workers > 1 || found.waits == 0));
+      // A body that waits has one slice more for each of its waits.
+      REQUIRE(found.slices >= expected);
+      if (found.waits == 0) REQUIRE(found.slices == expected);
+      exactly += found.waits == 0;
+      tasks += expected;
+      waits += found.waits;
+    }
+  }
+  std::printf("%llu programs traced, %llu tasks, %llu waits, %llu thefts, %llu traces without waits\n",
+              static_cast<unsigned long long>(compared), static_cast<unsigned long long>(tasks),
+              static_cast<unsigned long long>(waits), static_cast<unsigned long long>(thefts),
+              static_cast<unsigned long long>(exactly));
+  CHECK(tasks > 8 * compared);
+  CHECK(exactly > compared);  // all on one worker, and some on several
+  CHECK(thefts > 0);
 }
 
 TEST_CASE("one program", "[.]") {
