@@ -26,6 +26,7 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 using namespace weft::observe;
 
@@ -164,6 +165,71 @@ TEST_CASE("where a wait began, and for what, fit into a word") {
   CHECK(wait_place::name(none) == nullptr);
   CHECK(wait_place::worker(named) == 0);
   CHECK(wait_place::name(named) == name.c_str());
+}
+
+TEST_CASE("a trace says whose it is and when it began") {
+  const weft_test::scratch folder;
+  const std::string path = (folder.path() / "trace.json").string();
+  const auto now = [] {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+  };
+  const auto before = now();
+  trace t(path, 1, 1 << 20);
+  const auto after = now();
+  CHECK(t.write() == 0);
+  const std::string alone = weft_test::slurp(path);
+  CHECK_THAT(alone, weft_test::contains("{\"name\":\"weft runtime\"}"));
+  CHECK_THAT(alone, !weft_test::contains("process_sort_index"));
+  const std::string found = "\"clock_origin\",\"args\":{\"unix_ns\":";
+  REQUIRE_THAT(alone, weft_test::contains(found));
+  const long long origin = std::stoll(alone.substr(alone.find(found) + found.size()));
+  constexpr long long jump = 5'000'000;  // of a thread that loses its processor between two clocks
+  CHECK(origin >= before - jump);
+  CHECK(origin <= after + jump);
+  t.set_rank(0, 4);
+  CHECK(t.write() == 0);
+  CHECK_THAT(weft_test::slurp(path), weft_test::contains("{\"name\":\"weft runtime, process 0 of 4\"}"));
+  CHECK_THAT(weft_test::slurp(path),
+             weft_test::contains("\"process_sort_index\",\"args\":{\"sort_index\":0}"));
+}
+
+TEST_CASE("a trace counts the bytes of transfers, each time it is written") {
+  const weft_test::scratch folder;
+  const std::string path = (folder.path() / "trace.json").string();
+  trace t(path, 1, 1 << 20);
+  t.add_transfer(ticks(), "read", 3);
+  t.add_transfer(ticks(), "write", 5);
+  t.add_transfer(ticks() + 1'000'000'000, "read", 4);  // by the clock of another processor
+  for (int i = 0; i < 2; ++i) {
+    CHECK(t.write() == 0);
+    const std::string text = weft_test::slurp(path);
+    for (const char* const values : {"3,\"written\":0", "3,\"written\":5", "7,\"written\":5"})
+      CHECK_THAT(text, weft_test::contains(std::string("\"args\":{\"read\":") + values + "}"));
+  }
+}
+
+TEST_CASE("a trace tells what is waited for, by name or address") {
+  const weft_test::scratch folder;
+  const std::string path = (folder.path() / "trace.json").string();
+  trace t(path, 2, 1 << 20);
+  trace_row& row = t.row(1);
+  row.add(trace_kind::wait, ticks(), row.keep("a"),
+          wait_place::pack(0, reinterpret_cast<void*>(0x7f00'1234)));
+  row.add(trace_kind::wait, ticks(), row.keep("b"), wait_place::pack_named(1, row.keep("\"left\"")));
+  row.add(trace_kind::wait, ticks(), row.keep("c"), wait_place::pack(1, nullptr));
+  CHECK(t.write() == 0);
+  std::ifstream in(path);
+  std::vector<std::string> begins;
+  for (std::string line; std::getline(in, line);)
+    if (line.find("\"ph\":\"b\"") != std::string::npos) begins.push_back(line);
+  REQUIRE(begins.size() == 3);
+  CHECK_THAT(begins[0], weft_test::contains("\"tid\":0,\"name\":\"a\""));
+  CHECK_THAT(begins[0], weft_test::contains("\"args\":{\"object\":\"0x7f001234\"}}"));
+  CHECK_THAT(begins[1], weft_test::contains("\"tid\":1,\"name\":\"b\""));
+  CHECK_THAT(begins[1], weft_test::contains("\"args\":{\"object\":\"\\\"left\\\"\"}}"));
+  CHECK_THAT(begins[2], !weft_test::contains("args"));
 }
 
 TEST_CASE("ticks grow as time does") {
