@@ -537,6 +537,12 @@ def merged():
                                     ("goes", later + 72.001, later + 73, worker(1))], "the task that waited")
         equal(row(events, pid, 2), [], "a task that stayed")
     check((folder / "all.json").read_text() == (folder / "again.json").read_text(), "merging what was merged changes it")
+    # The page is the same, whether the traces were put together before or not.
+    run(folder / "rank 0.json", folder / "rank 1.json", "-o", folder / "apart.html"), run(folder / "all.json", "-o", folder / "whole.html")
+    apart, whole = (Tables((folder / name).read_text()) for name in ("apart.html", "whole.html"))
+    check(len(apart.tables) >= 4, f"tables {list(apart.tables)}")
+    equal(whole.tables, apart.tables, "tables of a merged trace")
+    check("not of a kind" not in "".join(whole.texts), "rows of tasks that moved are foreign")
     _, _, _, said, _ = merge(folder / "rank 0.json", folder / "rank 1.json", rows=1)
     check("4 tasks moved between workers, 1 of them have rows" in said, said)
     check(not any(e["name"] == "goes" and e.get("cat") == "moved" for e in trace_test.load(folder / "all.json")[0]), "the shortest has a row")
@@ -567,16 +573,19 @@ def merged():
         at = [e["ts"] * 1000 + min(origin) for e in events if e["pid"] == p.pid and e["name"] == "marked" and e["ph"] == "X"]
         check(int(times["before"]) - jump <= at[0] <= int(times["after"]) + jump, f"marked at {at}, not between {times}")
     # Thefts: each arrow that ends has a row.
-    for scene in ("waits", "mixed"):
+    seen = 0
+    for scene in ("mixed", *["waits"] * 50):  # thieves may be late on a busy machine
         path = folder / f"{scene}.json"
         subprocess.run([trace_program, scene, str(path)], check=True, capture_output=True, env=environment)
         events, names, moved, said, _ = merge(path, rows=100000)
         stolen = sum(e["ph"] == "f" and e["name"] == "stolen" for e in events)
         pending = sum(e["name"] == "pending" and e["pid"] in moved for e in events)
-        begun = {e["id"] for e in events if e["ph"] == "s" and e["name"] == "stolen"}
-        print(f"{scene}: {stolen} stolen, {pending} of them from a fork that is known; {said}", end="")
-        equal(pending, sum(e["ph"] == "f" and e["name"] == "stolen" and e["id"] in begun for e in events), f"{scene}: stolen tasks with a row")
-        check(stolen > 0 or scene == "mixed", "nothing was stolen")
+        print(f"{scene}: {stolen} stolen; {said}", end="")
+        equal(pending, stolen, f"{scene}: stolen tasks with a row")
+        seen += stolen
+        if scene == "waits" and seen:
+            break
+    check(seen > 0, "nothing was stolen")
 
 
 # Bad input

@@ -312,14 +312,15 @@ class trace {
     switch (x.kind) {
       case trace_kind::task:
         slice_(first, r, "task", x.name, x).raw("}");
-        if (x.more != 0) arrow_(first, "f", r, "stolen", x.more, end);
+        if (x.more != 0 && fork_stamp::worker(x.more) + 1 < rows_.size()) {
+          // Here, and not with the steal, which a thief of several tasks makes for the first of them only.
+          arrow_(first, "s", rows_[fork_stamp::worker(x.more)], "stolen", x.more, fork_stamp::time(x.more));
+          arrow_(first, "f", r, "stolen", x.more, end);
+        }
         break;
       case trace_kind::steal:
         slice_(first, r, "idle", "steal", x).raw("}");
-        if (x.more != 0 && fork_stamp::worker(x.more) + 1 < rows_.size()) {
-          arrow_(first, "s", rows_[fork_stamp::worker(x.more)], "stolen", x.more, fork_stamp::time(x.more));
-          arrow_(first, "t", r, "stolen", x.more, end);
-        }
+        if (x.more != 0) arrow_(first, "t", r, "stolen", x.more, end);
         break;
       case trace_kind::wait: {
         const std::uint64_t id = ++ids_;
