@@ -86,6 +86,11 @@ int main(int argc, char** argv) {
   against_each_other(world, {.backend = rma::backend::messages}, 30);
   many_keys<weft::mpi::communicator, rma::hash_bytes<std::uint64_t>>(world,
                                                                      {.backend = rma::backend::messages});
+  full_and_cache(world, rma::backend::messages);
+  evictions(world, {.backend = rma::backend::messages}, 3);
+  for (const rma::lock_kind kind : {rma::lock_kind::gbh_backoff, rma::lock_kind::mcs_writer_preference,
+                                    rma::lock_kind::d_mcs, rma::lock_kind::rma_rw})
+    against_each_other(world, {.backend = rma::backend::messages, .lock = kind, .ranges = 2}, 5);
   RIGHT(has(refusal<std::exception>([&] { rma::hash_table<int, int>(world, {.ranges = 0}); }),
             "one to as many ranges"));
   const std::string path =
