@@ -2,7 +2,8 @@
 // What a process that stays outside MPI costs the others: they add to its memory and lock it while it waits
 // in a barrier of MPI (in MPI), and while it computes and calls nothing (absent), in turns, in one job.
 //   k/s        thousands of operations of the others in a second, medians
-//   longest    the longest operation, milliseconds, median of the rounds
+//   one-sided  whether the window says that its processes may stay outside MPI
+//   max ms     the longest operation, median of the rounds
 // usage: mpiexec -n 2 bench_rma_absent [rounds]
 #include <weft/rma.hpp>
 
@@ -70,9 +71,9 @@ int main(int argc, char** argv) {
     return EXIT_FAILURE;
   }
   if (world.rank() == 0)
-    std::printf("%d processes, medians of %d rounds\n%-9s %-12s %12s %12s %9s %14s %14s\n", world.size(),
-                rounds, "memory", "operation", "in MPI, k/s", "absent, k/s", "absent /", "in MPI, max ms",
-                "absent, max ms");
+    std::printf("%d processes, medians of %d rounds\n%-9s %-9s %-12s %12s %12s %9s %14s %14s\n", world.size(),
+                rounds, "memory", "one-sided", "operation", "in MPI, k/s", "absent, k/s", "absent /",
+                "in MPI, max ms", "absent, max ms");
   for (const rma::backend backend : {rma::backend::shared, rma::backend::mpi, rma::backend::messages}) {
     rma::window<std::uint64_t> window(world, 1, {.backend = backend});
     const auto measure = [&](const char* what, auto operation) {
@@ -87,8 +88,9 @@ int main(int argc, char** argv) {
         ratios.push_back(of[1].rate / of[0].rate);
       }
       if (world.rank() != 0) return;
-      std::printf("%-9s %-12s %12.4g %12.4g %9.2g %14.3g %14.3g\n", rma::name(backend), what,
-                  median(rates[0]), median(rates[1]), median(ratios), median(longest[0]), median(longest[1]));
+      std::printf("%-9s %-9s %-12s %12.4g %12.4g %9.2g %14.3g %14.3g\n", rma::name(backend),
+                  window.one_sided() ? "yes" : "no", what, median(rates[0]), median(rates[1]), median(ratios),
+                  median(longest[0]), median(longest[1]));
       std::fflush(stdout);
     };
     measure("fetch_add", [&] { window.fetch_add(0, 0, 1); });

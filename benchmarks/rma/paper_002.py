@@ -5,11 +5,13 @@ import math
 import os
 import pathlib
 import re
+import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -298,6 +300,8 @@ def simulated(page, lines, extent):
     if shutil.which("smpirun") is None:
         page.text("The simulation needs SimGrid: apt-get install libsimgrid-dev")
         return
+    start, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = used.ru_utime + used.ru_stime
     run = Simulator(page.out)
     page.text("Simulated with SimGrid: the steps that weft's processes execute, on 24 tiles in a 6 x 4 mesh with two cores each and four memory controllers. Atomic operations "
               "are two accesses under a test-and-set register; a process that waits for the register reads it all the time. Accesses take what Table 3 says of a writer alone and of "
@@ -318,6 +322,8 @@ def simulated(page, lines, extent):
     page.heading("Targets", 3)
     page.table("002-targets", ["what", "target", "simulated", "met"], [[what, wanted, value, "yes" if met else "NO"] for what, wanted, value, met in targets])
     on_a_cluster(page, lines, run, extent)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    page.text(f"The simulations took {(used.ru_utime + used.ru_stime - before) / 60:.1f} minutes of processor time, and {(time.monotonic() - start) / 60:.1f} minutes with {os.cpu_count()} processors.")
 
 
 MPIS = {"openmpi": "Open MPI", "mpich": "MPICH"}
