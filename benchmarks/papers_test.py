@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSL-1.0
 """`benchmarks/papers` at a small size: the page has every section, the tables have numbers, and no control group is left; and what it
-does where none can be made. usage: papers_test.py BUILD [kaapi]"""
+does where none can be made. usage: papers_test.py BUILD [kaapi | locks]; status 77: skipped"""
 import csv
 import importlib.machinery
 import importlib.util
 import math
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -85,7 +86,46 @@ def the_kaapi_page():
         check("Left out: a network" in page or len(read("figure-8")) == 6, "Figure 8 lacks rows")
 
 
+def the_locks_page():
+    mpis = [m for m in ("openmpi", "mpich") if shutil.which(f"mpicxx.{m}") and shutil.which(f"mpiexec.{m}")]
+    missing = ["smpirun (libsimgrid-dev)"] * (shutil.which("smpirun") is None) + ["an MPI (libopenmpi-dev or libmpich-dev)"] * (not mpis)
+    if missing:
+        print(f"papers_test: skipped, without {' and '.join(missing)}")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as directory:
+        done = subprocess.run([sys.executable, str(HERE / "papers"), "--small", "--out", directory, "002"], capture_output=True, text=True)
+        check(done.returncode == 0, done.stderr)
+        page = pathlib.Path(directory, "index.html").read_text()
+        for heading in ("Table 1: ", "Figure 6: ", "Figure 7: ", "Figure 8: ", "Table 2: ", "The shapes of Figures 6 to 8", "MPI_Win_lock, simulated", "Table 3: ", "All processes lock one target",
+                        "Targets", "Figures 6 to 8 on a cluster", "Figures 6 to 8, real processes", "Table 3, real processes"):
+            check(f">{heading}" in page, f"the page has no '{heading}'")
+        check(page.count("<svg") == 6 + 2 * len(mpis), f"the page has {page.count('<svg')} plots")
+        read = lambda name: list(csv.reader(open(f"{directory}/002-{name}.csv")))[1:]
+        check([row[0] for row in read("table-1")][:3] == ["RCKMPI, published", "GBH, published", "MCS-WP, published"], "Table 1 lacks designs of the paper")
+        for figure, kinds in ((6, 5), (7, 5), (8, 6)):
+            rows = [[float(v) for v in row] for row in read(f"figure-{figure}")]
+            check([row[0] for row in rows] == [1, 2, 4, 8] and all(len(row) == 1 + kinds and min(row) > 0 for row in rows), f"Figure {figure}: {rows}")
+        quartiles = [[float(v) for v in row[2:5]] for row in read("table-2")]
+        check(len(quartiles) == 16 and all(0 < q1 <= q2 <= q3 for q1, q2, q3 in quartiles), f"Table 2: {quartiles}")
+        check(len(read("shapes")) == 9 and not any("nan" in cell for row in read("shapes") for cell in row), "the shapes")
+        check([row[:2] for row in read("win-lock")] == [[form, x] for form in ("nothing", "a read of 8 bytes") for x in ("0", "50", "100")], "MPI_Win_lock lacks rows")
+        check([(row[0], row[1], row[2]) for row in read("table-3")] == [(r, m, k) for r, m in (("0", "-"), ("1", "close"), ("1", "distant")) for k in ("32", "512", "1024")], "Table 3 lacks rows")
+        check(all(float(v) > 0 for row in read("table-3") for v in row[3:]), "Table 3 has no times")
+        check(read("targets")[-1] == ["runs repeat exactly", "yes", "yes", "yes"], f"targets: {read('targets')}")
+        cluster = read("cluster")
+        check(len(cluster) == 30 and all(0 < float(row[5]) <= float(row[7]) <= float(row[8]) for row in cluster), f"the cluster: {cluster}")
+        names, processes = {"openmpi": "Open MPI", "mpich": "MPICH"}, {"openmpi": ("1", "2"), "mpich": ("1",)}
+        jobs = [(names[m], n) for m in mpis for n in processes[m]]
+        real = read("real")
+        check([row[:2] for row in real[::32]] == [list(job) for job in jobs] and len(real) == 32 * len(jobs), "real processes lack rows")
+        check(all(0 < float(row[5]) <= float(row[7]) <= float(row[8]) for row in real), f"real processes: {real}")
+        writer = read("real-table-3")
+        check(len(writer) == 6 * len(jobs) and all(float(v) > 0 for row in writer for v in row[4:]), f"Table 3, real processes: {writer}")
+
+
 if sys.argv[2:] == ["kaapi"]:
     the_kaapi_page()
+elif sys.argv[2:] == ["locks"]:
+    the_locks_page()
 else:
     the_page(the_limit(), sys.argv[1])

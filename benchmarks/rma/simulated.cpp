@@ -8,6 +8,8 @@
 //        simulated table <kind> <percent inserts> <operations> a hash table of weft's: random keys are
 //        inserted and
 //            found; its buckets have locks of the kind, or none if that is no kind
+//        simulated win_lock <bare | read> <percent exclusive> <pairs>   random targets, MPI_Win_lock as
+//        SimGrid has it, and a read of the target between lock and unlock
 // Kinds are those of weft (table: without gbh_backoff, which waits in real time), and gbh_registers:
 // gbh_backoff that waits between two looks at a register, too. It prints microseconds, separated by commas:
 // the three quartiles of the measured times, the time of all, and how many accesses there were. Processes on
@@ -151,6 +153,33 @@ void table(world& w, std::optional<weft::rma::lock_kind> lock, int inserts, int 
   if (t.size() != each * n) fail("a key is there twice");
 }
 
+/// Pairs of SimGrid's own MPI_Win_lock and MPI_Win_unlock; no part of weft.
+void win_lock(world& w, bool reads, int exclusive, int count, int self, int processes) {
+  std::uint64_t* memory = nullptr;
+  std::uint64_t value = 0;
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_Win_allocate(sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+  *memory = 1;
+  MPI_Barrier(MPI_COMM_WORLD);
+  std::mt19937 random(static_cast<unsigned>(self) + 1);
+  for (int i = 0; i < count; ++i) {
+    const auto target = static_cast<process>(random() % static_cast<unsigned>(processes));
+    const bool writes = random() % 100 < static_cast<unsigned>(exclusive);
+    const double start = now_us();
+    MPI_Win_lock(writes ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0, window);
+    inside(w, target, writes, 1);
+    if (reads) {
+      MPI_Get(&value, 1, MPI_UINT64_T, target, 0, 1, MPI_UINT64_T, window);
+      MPI_Win_flush(target, window);
+    }
+    inside(w, target, writes, -1);
+    MPI_Win_unlock(target, window);
+    w.times[static_cast<std::size_t>(self)].push_back(now_us() - start);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_free(&window);
+}
+
 /// Processes that are close to each other: of a memory controller, or of a node.
 int group_of(const world& w, int processes) { return std::min(processes, w.scc ? 12 : 16); }
 
@@ -185,7 +214,8 @@ void run(world& w, const std::string& what, const std::string& kind, int number,
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  if (argc != 5) fail("usage: pairs | hot | writer | table, kind, percent or bytes, pairs or operations");
+  if (argc != 5)
+    fail("usage: pairs | hot | writer | table | win_lock, kind, percent or bytes, pairs or operations");
   int self = 0, processes = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &self);
   MPI_Comm_size(MPI_COMM_WORLD, &processes);
@@ -219,7 +249,9 @@ int main(int argc, char** argv) {
                          weft::rma::lock_kind::d_mcs, weft::rma::lock_kind::rma_rw})
       if (kind == name(k)) lock = k;
     table(*w, lock, number, count, self, processes);
-  } else if (kind == "gbh" || kind == "gbh_backoff" || kind == "gbh_registers")
+  } else if (what == "win_lock")
+    win_lock(*w, kind == "read", number, count, self, processes);
+  else if (kind == "gbh" || kind == "gbh_backoff" || kind == "gbh_registers")
     with(std::type_identity<detail::gbh_lock>());
   else if (kind == "mcs_wp")
     with(std::type_identity<detail::mcs_writer_preference_lock>());

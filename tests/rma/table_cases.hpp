@@ -143,7 +143,8 @@ void full_and_cache(const Group& world, rma::backend backend) {
       for (std::uint64_t k = 0; k <= 8 * n; ++k) small.insert(k, k);
     });
     RIGHT(has(text, "weft: the hash table is full: process "));
-    for (std::uint64_t k = 0; k < 100 * n; ++k) {
+    const std::uint64_t keys = (backend == rma::backend::messages ? 16 : 100) * n;
+    for (std::uint64_t k = 0; k < keys; ++k) {
       cache.insert(k, k + 1);
       RIGHT(cache.find(k) == k + 1);
     }

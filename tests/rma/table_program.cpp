@@ -68,6 +68,7 @@ void over_messages(const weft::mpi::communicator& world) {
   churn(world, backend);
   mixed(world, {.backend = backend}, 60);
   mixed(world, {.backend = backend, .lock = rma::lock_kind::d_mcs, .ranges = 2}, 30);
+  evictions(world, {.backend = backend}, 3);
   evictions(world, {.backend = backend, .lock = rma::lock_kind::rma_rw, .ranges = 2}, 10);
   other_hashes(world, backend);
 }
