@@ -95,7 +95,7 @@ outside = {
 
 if shutil.which(gdb) is None:
     skip("there is no gdb")
-strand_with_lock = "door.holder_._M_b._M_p"
+strand_with_lock = "door.holder_.who_._M_b._M_p"
 with tempfile.TemporaryDirectory() as folder:
     no_process, _, _, no_runtime, _, _, _, *answers = ask(
         folder, [program], "info weft", "break -qualified main", "run", "info weft", "break known_state", "continue", "up",
