@@ -164,7 +164,7 @@ def chip_figures(page, lines, run, extent):
         axes = drawn.axes[0]
         for curve in list(axes.lines):
             if curve.get_label() in TABLE_2:
-                marker, size = {"gbh": ("D", 13), "gbh_registers": ("X", 8), "mcs_wp": ("P", 10)}[curve.get_label()]
+                marker, size = {"gbh": ("D", 10), "gbh_registers": ("X", 8), "mcs_wp": ("P", 10)}[curve.get_label()]
                 axes.plot([48], [TABLE_2[curve.get_label()][figure - 6][1]], marker=marker, markersize=size, markeredgecolor="black", linestyle="none",
                           color=curve.get_color(), label=f"{curve.get_label()}, published")
         axes.set_ylim(1, 200), logarithmic(axes)
