@@ -184,7 +184,7 @@ def chip_figures(page, lines, run, extent):
             rows.append([kind, exclusive, *q, spread(q), *p, spread(p)])
     page.table("002-table-2", ["kind", "% exclusive", "Q1", "Q2", "Q3", "IQR/Q2", "Q1, published", "Q2, published", "Q3, published", "IQR/Q2, published"], rows)
     registers = "{:.3g}, {:.3g} and {:.3g}".format(*(at["gbh_registers", x, extent.most][1] for x in (0, 50, 100)))
-    page.text("Microseconds. The paper's back-off cannot be one between attempts to get a lock alone: with random targets these seldom fail (gbh_backoff has the figures of gbh), and what takes "
+    page.text("Microseconds. The paper's back-off cannot be one between attempts to get a lock alone: with random targets these seldom fail (all exclusive, gbh_backoff takes as long as gbh), and what takes "
               f"long is the register of core 0, which holds the word that all exclusive locks change. With a back-off between two looks at a register (gbh_registers) the medians are {registers}; published: 3.35, 6.33 and 12.31. "
               "MCS-WP takes less than the published time: in weft a lock that is free takes one operation, and only who does not get it so joins the queue.")
     return at
