@@ -631,6 +631,14 @@ TEST_CASE("steal functions outside tasks, and tasks forked past the thief") {
                });
              }),
              contains("weft: a steal function locks a weft::mutex" + no_wait));
+  CHECK_THAT(last_words([] {
+               weft::runtime rt({.workers = 2});
+               rt.run([&] {
+                 std::atomic<bool> taken{false};
+                 give_one(taken, [&](weft::thief&) { weft::this_task::blocking([] {}); });
+               });
+             }),
+             contains("weft: a steal function calls this_task::blocking()" + no_wait));
 }
 
 TEST_CASE("a steal function may use what does not have to wait") {

@@ -55,6 +55,19 @@ TEST_CASE("a change of a condition that waits") {
   });
 }
 
+TEST_CASE("a predicate of a condition that waits") {
+  check_stopped({"a weft::condition that is looked at"}, [](weft::runtime& rt) {
+    rt.run([] {
+      weft::condition<int> stage(0);
+      weft::semaphore never(0);
+      stage.wait([&never](int) {
+        never.acquire();
+        return true;
+      });
+    });
+  });
+}
+
 TEST_CASE("sync while something is held") {
   const unsigned line = __LINE__ + 5;
   check_stopped({"weft: task 'locker' calls sync() while 'the table' is held", file + std::to_string(line)},

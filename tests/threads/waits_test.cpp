@@ -329,6 +329,32 @@ TEST_CASE("a semaphore never lets in more than it has") {
   });
 }
 
+TEST_CASE("who arrives at a barrier beyond its participants is told so") {
+  int refused = 0;
+  weft::barrier* self = nullptr;
+  const auto one_more = [&] {  // before the phase has ended
+    CHECK_THROWS_WITH(self->arrive(), "weft: more participants arrive at a barrier than it has");
+    CHECK_THROWS_AS(self->arrive_and_wait(), weft::error);
+    CHECK_THROWS_AS(self->arrive_and_wait_for(1s), weft::error);
+    CHECK_THROWS_AS(self->arrive_and_drop(), weft::error);
+    ++refused;
+  };
+  weft::barrier both(2, one_more);
+  self = &both;
+  weft::runtime rt({.workers = 2});
+  rt.run([&] {
+    for (int body = 0; body < 2; ++body)
+      weft::spawn([&] {
+        for (int phase = 0; phase < 3; ++phase) both.arrive_and_wait();
+      });
+  });
+  CHECK(refused == 3);
+  both.arrive_and_drop();
+  both.arrive_and_drop();
+  CHECK(refused == 4);
+  CHECK_THROWS_AS(both.arrive(), weft::error);
+}
+
 TEST_CASE("barriers keep phases apart, and participants may leave") {
   on_each_runtime([](weft::runtime& rt) {
     constexpr int n = 7, phases = 30;

@@ -15,9 +15,10 @@ namespace weft::inline WEFT_ABI {
 /// A number of participants that wait for each other in phases. A participant whose time is over, or that is
 /// cancelled while it waits, has arrived: the phase ends without it. *Requires*: nobody waits when it is
 /// destroyed; each participant arrives once in each phase, so one whose time was over not again before it
-/// knows that the phase has ended. *Throws*: weft::error if more participants leave than there are;
-/// weft::cancelled from the functions that wait, if the run is stopped meanwhile; std::bad_alloc,
-/// std::system_error from these before anything was done. *Suspends*: those that wait. *Thread safety*: any.
+/// knows that the phase has ended. *Throws*: weft::error if more participants leave than there are, or (as
+/// far as that is seen) arrive than there are; weft::cancelled from the functions that wait, if the run is
+/// stopped meanwhile; std::bad_alloc, std::system_error from these before anything was done. *Suspends*:
+/// those that wait. *Thread safety*: any.
 class barrier {
  public:
   /// That a participant has arrived, and in which phase. Can be copied.
@@ -46,7 +47,7 @@ class barrier {
     [[maybe_unused]] const sched::races::unseen library;
     std::unique_lock hold(waiters_.mutex);
     const arrival mine(phase_);
-    const bool last = --missing_ == 0;
+    const bool last = count_();
     hold.unlock();
     if (last) end_phase_();
     return mine;
@@ -95,13 +96,19 @@ class barrier {
     {
       const std::lock_guard hold(waiters_.mutex);
       if (participants_ == 0) throw error("weft: more participants leave a barrier than it has");
+      last = count_();
       --participants_;
-      last = --missing_ == 0;
     }
     if (last) end_phase_();
   }
 
  private:
+  /// Counts an arrival. *Returns*: whether it is the last one. *Requires*: the lock is held.
+  bool count_() {
+    // Also until the last one to arrive has ended the phase.
+    if (missing_ == 0) throw error("weft: more participants arrive at a barrier than it has");
+    return --missing_ == 0;
+  }
   /// Arrives unless that has been done, and waits. *Returns*: false if the time is over.
   bool wait_(std::optional<arrival>& mine, threads::deadline until) {
     if (!mine) threads::let_see(this);
@@ -112,8 +119,8 @@ class barrier {
       bool last = false;
       over = threads::wait_at(waiters_, w, {"a barrier", "waits for a weft::barrier", this}, until, [&] {
         if (mine) return phase_ == mine->phase_;
+        last = count_();
         mine.emplace(arrival(phase_));
-        last = --missing_ == 0;
         return !last;
       });
       if (last) end_phase_();

@@ -38,6 +38,7 @@ std::invoke_result_t<F> blocking(F&& f) {
   using kept = std::conditional_t<
       std::is_void_v<result>, std::monostate,
       std::conditional_t<std::is_reference_v<result>, std::add_pointer_t<result>, std::remove_cv_t<result>>>;
+  sched::check_may_block(sched::current(), "calls this_task::blocking()");
   if (is_outside(sched::current())) return std::invoke(std::forward<F>(f));
   struct call {
     std::remove_reference_t<F>& function;

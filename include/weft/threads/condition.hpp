@@ -102,7 +102,8 @@ class condition {
   std::optional<T> wait_not_equal_until(const std::chrono::time_point<Clock, Duration>& time, const T& v) {
     return wait_until(time, [&v](const T& now) { return !(now == v); });
   }
-  /// Waits until `ready(value)`; whoever changes the value calls that, too. *Returns*: the value then.
+  /// Waits until `ready(value)`; whoever changes the value calls that, too. *Requires*: it does not wait.
+  /// *Returns*: the value then.
   template <std::predicate<const T&> Ready>
   T wait(Ready ready) {
     return *wait_(ready, {});
@@ -153,8 +154,12 @@ class condition {
       [[maybe_unused]] const sched::races::unseen library;
       w.ready = [](void* p, const T& value) -> bool { return std::invoke(*static_cast<Ready*>(p), value); };
       w.predicate = const_cast<void*>(static_cast<const void*>(&ready));
-      threads::wait_at(waiters_, w, {"a condition", "waits for a weft::condition", this}, until,
-                       [&] { return !w.is_over(value_); });
+      threads::wait_at(waiters_, w, {"a condition", "waits for a weft::condition", this}, until, [&] {
+#if WEFT_CHECKED
+        const this_task::no_suspend mark("a weft::condition that is looked at");
+#endif
+        return !w.is_over(value_);
+      });
     }
     threads::see(this);
     if (w.failure) std::rethrow_exception(w.failure);
