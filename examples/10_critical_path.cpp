@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The graph of a program, and how far it scales: docs/how-to/find-out-how-far-a-program-scales.md.
-// prints: 20 tasks, 26 dependences; more than one worker is of use: yes; the product of the factors is the
-// matrix: yes
+// prints: 4 x 4 tiles: 20 tasks, 30 dependences, factors right: yes
+//         16 x 16 tiles: 816 tasks, ten workers are of use: yes
 //
 // usage: example_10_critical_path [<graph.dot> [<scaling.csv>]]
 #include <weft/observe.hpp>

@@ -615,6 +615,33 @@ class ArrayPrinter:
         return "array"
 
 
+class ConditionPrinter:
+    """A condition with its value."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def to_string(self):
+        return short(self.value.type) + waiting_at(self.value["waiters_"])
+
+    def children(self):
+        yield "value", self.value["value_"]
+
+
+class ChannelPrinter:
+    """A channel with its items, as GDB's printers for the standard library show them."""
+
+    def __init__(self, value):
+        self.value, self.state = value, value["state_"]
+
+    def to_string(self):
+        closed = ", closed" if self.state["closed"] else ""
+        return f"{short(self.value.type)} for {plural(int(self.state['capacity']), 'item')}{closed}" + waiting_at(self.state["waiters"])
+
+    def children(self):
+        yield "items", self.state["items"]
+
+
 class SentencePrinter:
     """What fits into one line."""
 
@@ -671,6 +698,18 @@ def mutex_sentence(value):
     return f"locked by {strand_name(loaded(value['holder_']))}" + waiting_at(value["waiters_"])
 
 
+def shared_mutex_sentence(value):
+    inside = value["waiters_"]
+    if inside["writer"]:
+        return f"locked for writing by {strand_name(loaded(inside['who']['who_']))}" + waiting_at(inside)
+    readers = int(inside["readers"])
+    return f"locked for reading by {readers:,}" + waiting_at(inside) if readers else "free"
+
+
+def condition_variable_sentence(value):
+    return waiting_at(value["waiters_"]).removeprefix(", ") or "nobody waiting"
+
+
 def completion_sentence(value):
     if int(value["closure_"]) == 0:
         return "completed"
@@ -705,6 +744,10 @@ def printers():
     add("interval", "interval<.*>", sentence(lambda v: f"[{loaded(v['front_'])}, {loaded(v['back_'])})"))
     add("completion", "completion", sentence(completion_sentence))
     add("mutex", "mutex", sentence(mutex_sentence))
+    add("shared_mutex", "shared_mutex", sentence(shared_mutex_sentence))
+    add("condition", "condition<.*>", ConditionPrinter)
+    add("condition_variable", "condition_variable", sentence(condition_variable_sentence))
+    add("channel", "channel<.*>", ChannelPrinter)
     add("semaphore", "semaphore", sentence(lambda v: plural(int(v["permits_"]), "permit") + waiting_at(v["waiters_"])))
     add("latch", "latch", sentence(lambda v: f"{v['count_']} to come" + waiting_at(v["waiters_"])))
     add("barrier", "barrier", sentence(

@@ -7,7 +7,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -32,13 +34,23 @@ void hold(int i) {
   ++held;
 }
 
-/// One task runs and has a lock, one waits for that, one for a task elsewhere, one for an event, and one for
-/// those of its tasks that its graph has given to others.
-void all_kinds(weft::mutex& door, weft::shared<int>& y, weft::shared<int> (&x)[count]) {
+/// Where bodies wait for each other, beside a mutex.
+struct meeting_points {
+  weft::shared_mutex list;
+  weft::condition<int> stage{3};
+  weft::mutex paper;
+  weft::condition_variable news;
+  weft::channel<int> orders{2};
+};
+
+/// One task runs and has two locks, one waits for the first, one for a task elsewhere, one for an event, one
+/// for those of its tasks that its graph has given to others, and one at each of the other places.
+void all_kinds(weft::mutex& door, meeting_points& at, weft::shared<int>& y, weft::shared<int> (&x)[count]) {
   weft::fork(
       {.name = "runs", .event = true},
       [&](int& v) {
         const std::unique_lock lock(door);
+        const std::unique_lock writes(at.list);
         locked = true;
         wait_until([] { return false; });
         v = 1;
@@ -59,6 +71,13 @@ void all_kinds(weft::mutex& door, weft::shared<int>& y, weft::shared<int> (&x)[c
     for (int i = 0; i < 2 * count; ++i)
       weft::fork({.name = "behind"}, [](int& v) { ++v; }, weft::commute(x[i / 2]));
   });
+  weft::spawn({.name = "reads"}, [&] { const std::shared_lock lock(at.list); });
+  weft::spawn({.name = "watches"}, [&] { at.stage.wait_equal(4); });
+  weft::spawn({.name = "hears"}, [&] {
+    std::unique_lock lock(at.paper);
+    at.news.wait(lock);
+  });
+  weft::spawn({.name = "takes"}, [&] { at.orders.pop(); });
 }
 
 /// Two bodies wait for each other for ever, and one for an event.
@@ -79,7 +98,8 @@ void deadlock() {
 /// When the description has all that, nothing but `runs` goes on any more.
 bool stands(const std::string& first, const std::string& second) {
   for (const char* part :
-       {"waits for a mutex", "of 9 unfinished", "'small' > 'held' waits", "waits for 'runs'"})
+       {"waits for a mutex", "of 9 unfinished", "'small' > 'held' waits", "waits for 'runs'", "'reads' waits",
+        "'watches' waits", "'hears' waits", "'takes' waits"})
     if (first.find(part) == std::string::npos) return false;
   const std::size_t one = first.find(" sleeps");
   return one != std::string::npos && first.find(" sleeps", one + 1) != std::string::npos &&
@@ -126,10 +146,18 @@ int main() {
   static weft::runtime first({.workers = 3}), second({.workers = 1, .trace = "trace.json"});
   static weft::mutex door;
   static weft::semaphore permits(2);
+  static meeting_points at;
+  static weft::shared_mutex open, shelf;
+  static weft::condition_variable silence;
+  static weft::channel<int> shut(1);
+  shelf.lock_shared();
+  shelf.lock_shared();
+  shut.push(5);
+  shut.close();
   static weft::shared<int> y(7), nothing, x[count];
   static weft::shared<std::string> words("of a string");
   static weft::shared_array<int> array(4);
-  std::thread beside([&] { first.run([&] { all_kinds(door, y, x); }); });
+  std::thread beside([&] { first.run([&] { all_kinds(door, at, y, x); }); });
   std::thread third([&] { second.run([] { deadlock(); }); });
   std::string said;
   wait_until([&] {

@@ -60,7 +60,7 @@ def look_at_description(said, told):
     check(re.search(r"^runtime 2 with 3 workers, weft \d+\.\d+\.\d+(, \w+)*$", told, re.MULTILINE), f"no version in\n{told}")
     check(re.search(r"^  worker \d runs 'runs' \(strand 2\), thread \d+$", told, re.MULTILINE), f"no thread in\n{told}")
     for strand, frame in [
-            ("'task' waits for 'runs'", "frame of 'task': 1 executed elsewhere, 3 spawned bodies"),
+            ("'task' waits for 'runs'", "frame of 'task': 1 executed elsewhere, 7 spawned bodies"),
             ("'small' > 'held' waits", "frame of 'small': 3 tasks not begun\n    frame of 'held': 1 event"),
             ("'large' waits for a task", "large frame of 'large': 9 unfinished tasks in its graph, 0 of them ready"),
     ]:
@@ -86,6 +86,14 @@ outside = {
     "first": r"weft::runtime, number 2, with 3 workers = \{.*steals = \d+, promotions = 1, .*\}",
     "door": r"weft::mutex, locked by strand 2 of runtime 2, 1 waiting",
     "permits": r"weft::semaphore, 2 permits",
+    "at.list": r"weft::shared_mutex, locked for writing by strand 2 of runtime 2, 1 waiting",
+    "shelf": r"weft::shared_mutex, locked for reading by 2",
+    "open": r"weft::shared_mutex, free",
+    "at.stage": r"weft::condition<int>, 1 waiting = \{value = 3\}",
+    "at.news": r"weft::condition_variable, 1 waiting",
+    "silence": r"weft::condition_variable, nobody waiting",
+    "at.orders": r"weft::channel<int> for 2 items, 1 waiting = \{items = .*\}",
+    "shut": r"weft::channel<int> for 1 item, closed = \{items = .*\}",
     "y": r"weft::shared<int> = \{value = 7\}",
     "nothing": r"weft::shared<int>, no value yet",
     "words": r'weft::shared<std::.*string.*> = \{value = .*"of a string".*\}',

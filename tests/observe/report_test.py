@@ -332,15 +332,21 @@ def advice():
     moved.level(1, 70, 0, 2), moved.slice(1, "sleep", 0, 50, "idle")
     check("On average 4.8 tasks were pending" in said(moved, "moved"), "pending tasks of a strand that moves")
 
-    def locks(waiting):
+    def locks(waiting, cause="a mutex"):
         m = Maker(2)
         m.slice(0, "holds", 0, 100), m.slice(1, "wants", 0, 50)
-        m.wait(1, 1, "a mutex", 50.001, 100), m.slice(1, "sleep", 100 - waiting, 100, "idle"), m.slice(1, "wants", 100.001, 110)
+        m.wait(1, 1, cause, 50.001, 100), m.slice(1, "sleep", 100 - waiting, 100, "idle"), m.slice(1, "wants", 100.001, 110)
         return said(m, "locks")
 
     # 26 of 220 are more than 10 %, 18 are less.
     check("waited for 'a mutex' (1 waits, 50 µs in the median)" in locks(26), "no advice on the lock")
     check("a mutex' (" not in locks(18), "advice on a lock that costs nothing")
+    for cause in ("a mutex", "a shared mutex", "a semaphore", "the lock of an ORWL location"):
+        check(f"'{cause}' (1 waits, 50 µs in the median): hold it for less time" in locks(26, cause), f"no advice on {cause}")
+    for cause in ("a time", "a call that may block", "one of several channels", "a channel", "a barrier", "a latch", "a condition",
+                  "a condition variable", "the sink of an append stream", "the items of a pipeline", "a part of its body, taken by a thief"):
+        check(f"'{cause}' (1 waits, 50 µs in the median): look at what ends this wait" in locks(26, cause), f"no advice on {cause}")
+        check("hold it for" not in locks(26, cause), f"advice as on a lock on {cause}")
 
     def steals(length):
         m = Maker(2)
@@ -381,16 +387,22 @@ def advice():
 
 def turns():
     """The grids: of bodies that wait for locks, of numbered names, and of what an overlay has recorded."""
-    m = Maker(2)
-    for w in range(2):  # computes 10, then three times waits 5 and computes 2, 3, 4
-        m.slice(w, "block", 0, 10)
-        at = 10
-        for k in range(3):
-            m.wait(w, w, "the lock of an ORWL location", at + 0.001, at + 5)
-            m.slice(w, "block", at + 5.001, at + 5.001 + 2 + k)
-            at = at + 5.001 + 2 + k
-    page, text = made("locks", m)
-    equal(page.tables["turns"][1], ["2", "3", "18 µs", "30 µs", "48 µs", "3 µs", "5 µs"], "turns of bodies that wait")
+    def blocks(cause):
+        m = Maker(2)
+        for w in range(2):  # computes 10, then three times waits 5 and computes 2, 3, 4
+            m.slice(w, "block", 0, 10)
+            at = 10
+            for k in range(3):
+                m.wait(w, w, cause, at + 0.001, at + 5)
+                m.slice(w, "block", at + 5.001, at + 5.001 + 2 + k)
+                at = at + 5.001 + 2 + k
+        return made("locks", m)
+
+    for cause in ("a barrier", "the lock of an ORWL location"):
+        page, text = blocks(cause)
+        equal(page.tables["turns"][1], ["2", "3", "18 µs", "30 µs", "48 µs", "3 µs", "5 µs"], f"turns of bodies that wait for {cause}")
+    for cause in ("a time", "a call that may block", "an event"):
+        check("turns" not in blocks(cause)[0].tables, f"a grid of bodies that wait for {cause}")
     equal(page.tables["types"][1][:3], ["block", "2", "38 µs"], "bodies in parts")
     m = Maker(1)
     for k in range(4):
@@ -847,15 +859,17 @@ def browser():
         check(measured, f"the page was not shown: {done.stderr}")
         return json.loads(measured[1]), [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
-    path = folder / "shown.json"
+    path, expected = folder / "shown.json", folder / "expected.csv"
     subprocess.run([trace_program, "waits", str(path)], check=True, capture_output=True)
+    expected.write_text("workers,speed_up\n1,1\n2,1.9\n4,3.2\n")
+    _, scaled = report(path, "--scaling", expected)
     _, text = report(path)
     page = folder / "measured.html"
-    for width in (1200, 500):
-        page.write_text(text + measuring)
+    for width, shown, figures in ((1200, text, 5), (500, text, 5), (1200, scaled, 6), (500, scaled, 6)):
+        page.write_text(shown + measuring)
         found, errors = show(page, width)
         equal(errors, [], "errors of the browser")
-        equal(len(found["svg"]), 5, "figures: utilisation, workers, lengths, tasks, memory")
+        equal(len(found["svg"]), figures, "figures: utilisation, workers, lengths, tasks, memory, and the expected speed-up if it is known")
         check(all(w >= 450 and h >= 100 for w, h in found["svg"]), f"figures of {found['svg']}")
         check(found["page"] <= found["window"], f"the page is {found['page']} wide in a window of {found['window']}")
         check(found["texts"] > 50, f"{found['texts']} texts in the figures")

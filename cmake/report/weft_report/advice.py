@@ -4,7 +4,7 @@ import collections
 
 import numpy
 
-from .measure import GENERAL, SHORT
+from .measure import GENERAL, LOCKS, SHORT
 from .trace import shown
 from .units import number, percent, time
 
@@ -73,9 +73,11 @@ def advise(run):
     for cause, part in waits.items():
         if cause not in GENERAL and part >= 0.1:
             lengths = run.causes[cause]
+            remedy = ("hold it for less time, divide what it protects, or let tasks declare the access instead" if cause in LOCKS else
+                      "look at what ends this wait and whether that can come earlier, and fork other tasks that the workers can execute meanwhile")
             say(f"For {percent(part)} of their time workers had nothing to do while a body that had begun there waited for '{shown(cause)}' "
-                f"({number(len(lengths))} waits, {time(numpy.median(lengths))} in the median): hold it for less time, divide what it protects, or let "
-                "tasks declare the access instead.", "such a wait takes at least 10 % of the workers' time", part)
+                f"({number(len(lengths))} waits, {time(numpy.median(lengths))} in the median): {remedy}.",
+                "such a wait takes at least 10 % of the workers' time", part)
     if run.available and run.idle_in_transfer / run.available >= 0.1:
         part = run.idle_in_transfer / run.available
         say(f"For {percent(part)} of their time workers had nothing to do while data went between memory and files: keep more transfers under way, begin "

@@ -19,6 +19,8 @@ from .trace import SEARCH, SLEEP, STEAL, TASK, shown
 EXACT = 0.002  # the trace has nanoseconds
 SHORT = 0.3  # of a body: what a task costs is not small beside it
 GENERAL = ("a task elsewhere", "a ready task", "an event", "the end of a run")  # what data flow itself waits for
+LOCKS = ("a mutex", "a shared mutex", "a semaphore", "the lock of an ORWL location")  # what somebody holds
+MEETINGS = ("a condition", "a condition variable", "a latch", "a barrier", "a channel", "one of several channels")  # with other bodies
 
 
 def union(begin, end):
@@ -340,8 +342,9 @@ class Run:
         return self.turns_by_waits_() or self.turns_by_name_() or (None, None)
 
     def turns_by_waits_(self):
-        """Bodies that wait for locks again and again: a turn is the part behind such a wait."""
-        wait_before = {w.after: w for w in self.waits if w.after is not None and w.cause not in GENERAL}
+        """Bodies that wait for locks or meet others again and again: a turn is the part behind such a wait. Other waits (for a
+        time, for a call that may block) lie within a turn."""
+        wait_before = {w.after: w for w in self.waits if w.after is not None and w.cause in LOCKS + MEETINGS}
         led = set(self.following.values())
         found = []
         for head in sorted(p for p in self.following if p not in led):
@@ -361,8 +364,9 @@ class Run:
         if len(found) < 2:
             return None
         return ({(i, name): turns for i, (_, name, turns) in enumerate(found)},
-                "A row is a body that waits for locks again and again, in the order in which they began; iteration k is its "
-                "part behind its k-th wait. A lock that was free at once leaves no wait, so that two turns then count as one.")
+                "A row is a body that waits for locks, or for others at barriers, channels and the like, again and again, in the "
+                "order in which they began; iteration k is its part behind its k-th wait. What need not be waited for (a lock that "
+                "is free) leaves no wait, so that two turns then count as one.")
 
     def turns_by_name_(self):
         """Numbered tasks that were forked again and again: names that differ only in digits, all with equally many bodies."""
