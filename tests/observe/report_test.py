@@ -847,14 +847,18 @@ document.body.insertAdjacentHTML('beforeend', '<pre id=measured>' + JSON.stringi
 def browser():
     """Opened without a network, the page shows its figures and reports no error, also on a narrow screen."""
     chromium = shutil.which("chromium")
-    if chromium is None:
-        print("there is no chromium: skipped")
+
+    def dump(address, *more):
+        return subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--enable-logging=stderr",
+                               f"--user-data-dir={folder / 'profile'}", "--host-resolver-rules=MAP * ~NOTFOUND", *more, "--dump-dom", address],
+                              capture_output=True, text=True, timeout=100)
+
+    if chromium is None or "<html" not in dump("about:blank").stdout:
+        print("there is no chromium that starts: skipped")
         return
 
     def show(path, width):
-        done = subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", f"--user-data-dir={folder / 'profile'}",
-                               "--host-resolver-rules=MAP * ~NOTFOUND", f"--window-size={width},900", "--dump-dom", path.as_uri()],
-                              capture_output=True, text=True, timeout=100)
+        done = dump(path.as_uri(), f"--window-size={width},900")
         measured = re.search(r"<pre id=\"measured\">(.*?)</pre>", done.stdout)
         check(measured, f"the page was not shown: {done.stderr}")
         return json.loads(measured[1]), [line for line in done.stderr.splitlines() if "CONSOLE" in line]
