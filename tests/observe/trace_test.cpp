@@ -232,6 +232,30 @@ TEST_CASE("a trace tells what is waited for, by name or address") {
   CHECK_THAT(begins[2], !weft_test::contains("args"));
 }
 
+TEST_CASE("each stolen task has an arrow from its fork, also those behind the first that a thief takes") {
+  const weft_test::scratch folder;
+  const std::string path = (folder.path() / "trace.json").string();
+  trace t(path, 2, 1 << 20);
+  trace_row& row = t.row(1);
+  const std::uint64_t first = t.row(0).stamp(), second = first + (1u << fork_stamp::worker_bits);
+  row.add(trace_kind::steal, ticks(), nullptr, first);
+  for (const std::uint64_t fork : {first, second}) row.add(trace_kind::task, ticks(), row.keep("a"), fork);
+  row.add(trace_kind::task, ticks(), row.keep("b"));  // as where it goes on behind a wait
+  CHECK(t.write() == 0);
+  std::ifstream in(path);
+  std::vector<std::string> arrows;
+  for (std::string line; std::getline(in, line);)
+    if (line.find("\"cat\":\"arrow\"") != std::string::npos)
+      arrows.push_back(line.substr(0, line.find(",\"ts\"")));
+  const auto arrow = [](const char* phase, unsigned worker, std::uint64_t id) {
+    return "{\"ph\":\"" + std::string(phase) + "\",\"pid\":" + std::to_string(::getpid()) +
+           ",\"tid\":" + std::to_string(worker) +
+           ",\"name\":\"stolen\",\"cat\":\"arrow\",\"bp\":\"e\",\"id\":" + std::to_string(id);
+  };
+  CHECK(arrows == std::vector<std::string>{arrow("t", 1, first), arrow("s", 0, first), arrow("f", 1, first),
+                                           arrow("s", 0, second), arrow("f", 1, second)});
+}
+
 TEST_CASE("ticks grow as time does") {
   const moment from;
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
