@@ -39,9 +39,9 @@ struct fork_stamp {
 /// On which worker a wait began, and for which object, in one word. Addresses of objects have less than 52
 /// bits; the highest of those tells a name from an address.
 struct wait_place {
-  static constexpr unsigned worker_bits = fork_stamp::worker_bits;
-  static constexpr std::uint64_t is_name = std::uint64_t{1} << 51;
-
+  static constexpr unsigned worker_bits = fork_stamp::worker_bits;  ///< the lowest ones
+  static constexpr std::uint64_t is_name = std::uint64_t{1} << 51;  ///< of what is above them
+  /// `object`: null if it is not known.
   static std::uint64_t pack(unsigned worker, const void* object) noexcept {
     return (reinterpret_cast<std::uintptr_t>(object) & (is_name - 1)) << worker_bits | worker;
   }
@@ -49,6 +49,7 @@ struct wait_place {
   static std::uint64_t pack_named(unsigned worker, const char* name) noexcept {
     return pack(worker, name) | is_name << worker_bits;
   }
+  /// Where the wait began.
   static unsigned worker(std::uint64_t place) noexcept { return fork_stamp::worker(place); }
   /// The address; 0: not known.
   static std::uint64_t object(std::uint64_t place) noexcept { return place >> worker_bits & (is_name - 1); }
