@@ -190,15 +190,15 @@ TEST_CASE("who has no work asks one that had some, or anybody, whichever brings 
   constexpr int depth = 8, processes = 64;
   const long want = count(root_of(weft_bench::t1), depth);
   double asked_first = 0, asked = 0;  // in several runs: a small change makes another course of each
-  for (const double length : {0.0036, 0.004, 0.0044}) {
+  for (const double length : {0.0036, 0.0037, 0.0038, 0.0039, 0.004, 0.0041, 0.0042, 0.0044}) {
     const searched tree = search_t1(processes, length, depth, want);
     CHECK(tree.counts == want);
     asked_first += static_cast<double>(tree.of_first);
     asked += static_cast<double>(tree.messages) / processes;
   }
-  std::printf("messages of process 0 in three searches of a tree: %.2f times those of all on average\n",
+  std::printf("messages of process 0 in eight searches of a tree: %.2f times those of all on average\n",
               asked_first / asked);
-  CHECK(asked_first <= 1.2 * asked);
+  CHECK(asked_first <= 1.03 * asked);
 }
 
 TEST_CASE("processes without work soon ask rarely, and process 0 does not tell each of them the end") {
