@@ -49,8 +49,7 @@ struct wait_place {
   static std::uint64_t pack_named(unsigned worker, const char* name) noexcept {
     return pack(worker, name) | is_name << worker_bits;
   }
-  /// Where the wait began.
-  static unsigned worker(std::uint64_t place) noexcept { return fork_stamp::worker(place); }
+  static unsigned worker(std::uint64_t place) noexcept { return fork_stamp::worker(place); }  ///< the worker
   /// The address; 0: not known.
   static std::uint64_t object(std::uint64_t place) noexcept { return place >> worker_bits & (is_name - 1); }
   /// Null: it has none.
