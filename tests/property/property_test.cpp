@@ -161,6 +161,16 @@ traced read_trace(const std::string& path) {
   return found;
 }
 
+/// A program of ordinary tasks, whose order the oracle knows.
+program generate_plain(std::uint64_t seed) {
+  program p = generate(seed);
+  unroll(p.root);
+  spawn_nothing(p.root);
+  drop_waits(p.root);
+  legalise(p);
+  return p;
+}
+
 void print_figure(const char* what, std::uint64_t times) {
   std::printf("%s %llu\n", what, static_cast<unsigned long long>(times));
 }
@@ -310,11 +320,7 @@ TEST_CASE("the graph of a random program has the tasks and the order of the orac
   std::uint64_t compared = 0, tasks = 0, edges = 0;
   weft::runtime serial({.workers = 1}), several({.workers = 2});
   for (std::uint64_t seed = 1; compared < seeds; ++seed) {
-    program p = generate(seed);
-    unroll(p.root);
-    spawn_nothing(p.root);
-    drop_waits(p.root);
-    legalise(p);
+    const program p = generate_plain(seed);
     const expectation e = interpret(p);
     if (e.exception != 0 || e.caught != 0) continue;
     ++compared;
@@ -349,11 +355,7 @@ TEST_CASE("the trace of a random program has the tasks of the oracle") {
   std::uint64_t compared = 0, traces = 0, tasks = 0, waits = 0, parkings = 0, thefts = 0, taken = 0,
                 arrows = 0;
   for (std::uint64_t seed = 1; compared < seeds; ++seed) {
-    program p = generate(seed);
-    unroll(p.root);
-    spawn_nothing(p.root);
-    drop_waits(p.root);
-    legalise(p);
+    const program p = generate_plain(seed);
     const expectation e = interpret(p);
     if (e.exception != 0 || e.caught != 0) continue;
     ++compared;

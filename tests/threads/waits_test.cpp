@@ -681,28 +681,37 @@ TEST_CASE("a wait that is over at once neither loses nor keeps a permit, at any 
   CHECK(got > 0);
 }
 
+/// Runs bodies that come to wait in a cycle, and stops them. *Returns*: what the report of the runtime says.
+template <class Bodies>
+std::string report_of_cycle(weft::runtime& rt, const Bodies& bodies) {
+  std::string report;
+  CHECK_THROWS_AS(rt.run([&] {
+    bodies();
+    weft_test::wait_until([&] {
+      weft::this_task::sleep_for(100us);
+      report = rt.describe();
+      return report.find("cycle") != std::string::npos;
+    });
+    weft::this_task::request_stop();
+  }),
+                  weft::cancelled);
+  return report;
+}
+
 TEST_CASE("a cycle of mutexes is reported with the names of the tasks") {
   for (const unsigned workers : {1u, 2u}) {
     weft::runtime rt({.workers = workers});
     weft::mutex a, b;
     weft::barrier both(2);
-    std::string report;
     const auto lock = [&](weft::mutex& first, weft::mutex& second) {
       const std::lock_guard outer(first);
       both.arrive_and_wait();
       const std::lock_guard inner(second);
     };
-    CHECK_THROWS_AS(rt.run([&] {
+    const std::string report = report_of_cycle(rt, [&] {
       weft::spawn({.name = "left"}, [&] { lock(a, b); });
       weft::spawn({.name = "right"}, [&] { lock(b, a); });
-      weft_test::wait_until([&] {
-        weft::this_task::sleep_for(100us);
-        report = rt.describe();
-        return report.find("cycle") != std::string::npos;
-      });
-      weft::this_task::request_stop();
-    }),
-                    weft::cancelled);
+    });
     CHECK_THAT(report, contains("in 'left' waits for a mutex: strand "));
     CHECK_THAT(report, contains("  cycle: strand "));
     const std::string cycle = report.substr(report.find("  cycle"));
@@ -717,24 +726,10 @@ TEST_CASE("a cycle of mutexes is reported with the names of the tasks") {
 }
 
 TEST_CASE("a cycle through shared mutexes, and a body that locks one twice, are reported") {
-  const auto report_of = [](weft::runtime& rt, const auto& bodies) {
-    std::string report;
-    CHECK_THROWS_AS(rt.run([&] {
-      bodies();
-      weft_test::wait_until([&] {
-        weft::this_task::sleep_for(100us);
-        report = rt.describe();
-        return report.find("cycle") != std::string::npos;
-      });
-      weft::this_task::request_stop();
-    }),
-                    weft::cancelled);
-    return report;
-  };
   weft::runtime rt({.workers = 2});
   weft::shared_mutex a, b;
   weft::barrier both(2);
-  const std::string cycle = report_of(rt, [&] {
+  const std::string cycle = report_of_cycle(rt, [&] {
     const auto lock = [&](weft::shared_mutex& first, weft::shared_mutex& second) {
       const std::lock_guard outer(first);
       both.arrive_and_wait();
@@ -746,14 +741,14 @@ TEST_CASE("a cycle through shared mutexes, and a body that locks one twice, are 
   CHECK_THAT(cycle, contains("in 'left' waits for a shared mutex: strand "));
   CHECK_THAT(cycle, contains("in 'right' waits for a shared mutex: strand "));
   if (!WEFT_CHECKED) {  // which ends the program
-    const std::string own = report_of(rt, [&] {
+    const std::string own = report_of_cycle(rt, [&] {
       weft::spawn({.name = "again"}, [&] {
         const std::lock_guard outer(a);
         const std::lock_guard inner(a);
       });
     });
     CHECK_THAT(own, contains("in 'again' waits for a shared mutex: strand "));
-    const std::string twice = report_of(rt, [] {
+    const std::string twice = report_of_cycle(rt, [] {
       weft::spawn({.name = "twice"}, [] {
         weft::mutex m;
         const std::lock_guard outer(m);

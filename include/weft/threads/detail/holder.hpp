@@ -7,9 +7,9 @@
 
 namespace weft::inline WEFT_ABI::threads {
 
-/// Who has an exclusive lock. Nobody may be known: the holder of a lock that is free, read by those who had
-/// it last, is theirs. Relaxed throughout: who reads it for a report finds out whether everybody still waits,
-/// and who looks for itself reads what it has written. Thread safety: any.
+/// Who has an exclusive lock. Meaningful while somebody has it: of a free lock it may be the last one.
+/// Relaxed throughout: a report checks that all of a cycle still wait, and a body that looks for itself reads
+/// its own stores. *Thread safety*: any.
 class holder {
  public:
   constexpr holder() noexcept = default;
