@@ -291,8 +291,9 @@ void stream(const std::string& file, weft::append_layout layout, std::size_t mem
                                  .buffer = 4096,
                                  .commit_every = 0,
                                  .sync = false});
-    std::optional<weft::completion> late;  // what the others append comes behind the end of the first
+    std::optional<weft::completion> late;  // ends when the others have appended, behind its place
     std::atomic<bool> held{false};
+    std::atomic<std::size_t> appended{0};
     weft::fork(
         {.event = true},
         [&](weft::append) {
@@ -301,8 +302,13 @@ void stream(const std::string& file, weft::append_layout layout, std::size_t mem
         },
         out);
     for (std::size_t i = 0; i < lines; ++i)
-      weft::fork([](weft::append to) { to.write(std::string(997, 'x')); }, out);
-    while (!held.load()) std::this_thread::yield();
+      weft::fork(
+          [&](weft::append to) {
+            to.write(std::string(997, 'x'));
+            appended.fetch_add(1);
+          },
+          out);
+    while (!held.load() || appended.load() < lines) std::this_thread::yield();
     late->complete();
     weft::fork(
         [&](weft::stream_reader in) {
