@@ -341,11 +341,14 @@ void objects(const std::string& file) {
   const auto waits_until = [&told](std::string what, auto begin, auto end) {
     told.push_back(std::move(what));
     weft::latch over(1);
+    bool begun = false;
     weft::spawn({.name = "waits"}, [&] {
+      begun = true;
       begin();
       over.count_down();
     });
-    weft::this_task::sleep_for(std::chrono::milliseconds(2));  // the only worker executes the other body
+    // The only worker executes the other body, until that waits.
+    while (!begun) weft::this_task::sleep_for(std::chrono::milliseconds(1));
     end();
     over.wait();
   };
