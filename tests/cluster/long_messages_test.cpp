@@ -139,20 +139,24 @@ TEST_CASE("a long message goes in parts, which may overtake each other", "[clust
   }
 }
 
-TEST_CASE("a process asks for few parts, and for one long message at a time", "[cluster]") {
-  using namespace weft::remote;
-  thread_hub hub(2, {});
-  thread_transport here(hub, 0), there(hub, 1);
+namespace {
+
+using weft::remote::bytes;
+using weft::remote::incoming;
+using weft::remote::kind;
+using weft::remote::outgoing;
+using weft::remote::parcels;
+
+/// Two processes that send each other long messages, in parts of 1 KiB.
+struct two_ends {
+  weft::remote::thread_hub hub{2, {}};
+  weft::remote::thread_transport here{hub, 0}, there{hub, 1};
   weft::cluster_counters sent, received;
-  parcels from(here, 1024, sent), to(there, 1024, received);
-  const auto message = [](std::byte content) { return bytes(10'000, content); };
-  from.send(1, kind::ended, message(std::byte{1}), {1, 1});
-  from.send(1, kind::ended, message(std::byte{2}), {2, 2});
-  CHECK(sent.messages == 2);
-  CHECK(!from.all_settled());
-  bytes all[2];
-  int complete = 0;
-  const auto deliver = [](parcels& p, thread_transport& at) {
+  parcels from{here, 1024, sent}, to{there, 1024, received};
+
+  static bytes message(std::byte content, std::size_t size = 10'000) { return bytes(size, content); }
+  /// Hands on what has come. *Returns*: the last of what came of long messages.
+  static parcels::outcome deliver(parcels& p, weft::remote::thread_transport& at) {
     parcels::outcome last;
     bytes b;
     for (int source = at.receive(b); source >= 0; source = at.receive(b)) {
@@ -160,22 +164,116 @@ TEST_CASE("a process asks for few parts, and for one long message at a time", "[
       if (auto o = p.handle(m); o.state != parcels::fate::open) last = std::move(o);
     }
     return last;
-  };
+  }
+  /// Until a message is complete.
+  parcels::outcome deliver_one() {
+    for (int round = 0; round < 10'000; ++round) {
+      if (auto o = deliver(to, there); o.state == parcels::fate::complete) return o;
+      to.begin_next();
+      deliver(from, here);
+    }
+    return {};
+  }
+  /// The receiver handles a message that the sender would not have sent.
+  template <class... Values>
+  void forge(kind of, const Values&... values) {
+    outgoing m(of, 0);
+    m.body()(values...);
+    const bytes b = m.seal();
+    incoming i(b, 0);
+    to.handle(i);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a process asks for few parts, and for one long message at a time", "[cluster]") {
+  two_ends t;
+  t.from.send(1, kind::ended, t.message(std::byte{1}), {1, 1});
+  t.from.send(1, kind::ended, t.message(std::byte{2}), {2, 2});
+  CHECK(t.sent.messages == 2);
+  CHECK(!t.from.all_settled());
+  bytes all[2];
+  int complete = 0;
   for (int round = 0; round < 100 && complete < 2; ++round) {
-    const auto asked = received.messages;
-    if (auto o = deliver(to, there); o.state == parcels::fate::complete) {
+    const auto asked = t.received.messages;
+    if (auto o = t.deliver(t.to, t.there); o.state == parcels::fate::complete) {
       CHECK(o.about.first == static_cast<std::uint64_t>(complete) + 1);
       all[complete++] = o.message;
     }
-    to.begin_next();
-    to.begin_next();
-    CHECK(received.messages - asked <= 2);
-    deliver(from, here);
+    t.to.begin_next();
+    t.to.begin_next();
+    CHECK(t.received.messages - asked <= 2);
+    t.deliver(t.from, t.here);
   }
   REQUIRE(complete == 2);
-  CHECK(from.all_settled());
-  CHECK(all[0] == message(std::byte{1}));
-  CHECK(all[1] == message(std::byte{2}));
+  CHECK(t.from.all_settled());
+  CHECK(all[0] == t.message(std::byte{1}));
+  CHECK(all[1] == t.message(std::byte{2}));
+}
+
+TEST_CASE("a long message for which there is no memory is refused to its sender, and the next one comes",
+          "[cluster]") {
+  if (weft_test::thread_sanitized) return;
+  two_ends t;
+  t.from.send(1, kind::tasks, t.message(std::byte{1}, large), {5, 9});
+  t.from.send(1, kind::ended, t.message(std::byte{2}), {3, 3});
+  t.deliver(t.to, t.there);
+  until_failure = fired = 0;
+  armed = true;
+  const parcels::outcome mine = t.to.begin_next();
+  armed = false;
+  REQUIRE(fired == 1);
+  CHECK(mine.state == parcels::fate::refused_here);
+  CHECK(mine.of == kind::tasks);
+  CHECK(mine.from == 0);
+  CHECK(mine.size == large);
+  CHECK(t.received.memory_refused == 1);
+  CHECK(!t.from.all_settled());
+  const parcels::outcome theirs = t.deliver(t.from, t.here);
+  CHECK(theirs.state == parcels::fate::refused_there);
+  CHECK(theirs.of == kind::tasks);
+  CHECK(theirs.from == 1);
+  CHECK(theirs.about.first == 5);
+  CHECK(theirs.about.last == 9);
+  const parcels::outcome next = t.deliver_one();
+  CHECK(next.of == kind::ended);
+  CHECK(next.message == t.message(std::byte{2}));
+  CHECK(t.from.all_settled());
+}
+
+TEST_CASE("an announced message larger than any memory is refused", "[cluster]") {
+  two_ends t;
+  t.forge(kind::offer, std::uint64_t{1}, ~std::uint64_t{0}, static_cast<std::uint8_t>(kind::tasks),
+          std::uint64_t{1}, std::uint64_t{1});
+  const parcels::outcome o = t.to.begin_next();
+  CHECK(o.state == parcels::fate::refused_here);
+  CHECK(t.received.memory_refused == 1);
+}
+
+TEST_CASE("parts that were not asked for, and answers to what was not sent, are damage", "[cluster]") {
+  const auto damaged = weft_test::contains("is damaged");
+  const auto thrown_by = [](auto act) {
+    try {
+      act();
+    } catch (const weft::error& e) {
+      return std::string(e.what());
+    }
+    return std::string("nothing");
+  };
+  constexpr std::uint64_t number = 7;
+  two_ends t;
+  CHECK_THAT(thrown_by([&] { t.forge(kind::part, number, std::uint64_t{0}, 'x'); }), damaged);  // no offer
+  CHECK_THAT(thrown_by([&] { t.forge(kind::more, number, std::uint64_t{0}); }), damaged);
+  CHECK_THAT(thrown_by([&] { t.forge(kind::refused, number); }), damaged);
+  t.forge(kind::offer, number, std::uint64_t{3}, static_cast<std::uint8_t>(kind::tasks), std::uint64_t{1},
+          std::uint64_t{1});
+  CHECK_THAT(thrown_by([&] { t.forge(kind::part, number, std::uint64_t{0}, 'x'); }), damaged);  // no room yet
+  t.to.begin_next();
+  CHECK_THAT(thrown_by([&] { t.forge(kind::part, number + 1, std::uint64_t{0}, 'x'); }), damaged);
+  CHECK_THAT(thrown_by([&] { t.forge(kind::part, number, std::uint64_t{4}, 'x'); }), damaged);
+  CHECK_THAT(thrown_by([&] { t.forge(kind::part, number, std::uint64_t{2}, 'x', 'y'); }), damaged);
+  t.forge(kind::part, number, std::uint64_t{2}, 'x');
 }
 
 TEST_CASE("a task that has too many bytes is executed at home", "[cluster]") {

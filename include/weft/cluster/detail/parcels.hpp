@@ -75,11 +75,8 @@ class parcels {
         return {};
       case kind::part:
         return take_part_(m, number);
-      default: {
-        const kept k = std::move(kept_.at(number));
-        kept_.erase(number);
-        return {fate::refused_there, k.of, m.from(), k.about, k.message.size(), {}};
-      }
+      default:
+        return take_refusal_(m, number);
     }
   }
   /// Whether none of this process's long messages waits here any more: they have gone, or were refused.
@@ -89,6 +86,7 @@ class parcels {
     if (offered_.empty() || offered_.front().begun) return {};
     offered& next = offered_.front();
     try {
+      if (next.size > next.message.max_size()) throw std::bad_alloc();
       next.message.resize(next.size);
     } catch (const std::bad_alloc&) {
       ++counters_.memory_refused;
@@ -154,12 +152,20 @@ class parcels {
     k.sent += size;
     if (k.sent == k.message.size()) kept_.erase(found);
   }
+  outcome take_refusal_(incoming& m, std::uint64_t number) {
+    const auto found = kept_.find(number);
+    if (found == kept_.end()) reader::refuse();
+    const kept k = std::move(found->second);
+    kept_.erase(found);
+    return {fate::refused_there, k.of, m.from(), k.about, k.message.size(), {}};
+  }
   outcome take_part_(incoming& m, std::uint64_t number) {
     const auto at = m.body().get<std::uint64_t>();
     const std::size_t size = m.body().left();
     if (offered_.empty()) reader::refuse();
     offered& o = offered_.front();
-    if (o.from != m.from() || o.number != number || at > o.size || size > o.size - at) reader::refuse();
+    if (!o.begun || o.from != m.from() || o.number != number || at > o.size || size > o.size - at)
+      reader::refuse();
     m.body().take(o.message.data() + at, size);
     o.come += size;
     ask_(o);
