@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +25,29 @@ struct code_address {
   std::uint64_t offset = 0;  ///< from its beginning, in bytes
 };
 
+/// The build id that the linker has left in a loaded program or library: it differs where the contents do.
+/// *Returns*: empty if there is none.
+inline std::string_view build_id_of(const dl_phdr_info& info) noexcept {
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const auto& part = info.dlpi_phdr[i];
+    if (part.p_type != PT_NOTE) continue;
+    const std::size_t align = part.p_align == 8 ? 8 : 4;
+    const auto padded = [align](std::size_t n) { return (n + align - 1) / align * align; };
+    const char* const notes = reinterpret_cast<const char*>(info.dlpi_addr + part.p_vaddr);
+    ElfW(Nhdr) head{};
+    for (std::size_t at = 0; at + sizeof head <= part.p_memsz;) {
+      std::memcpy(&head, notes + at, sizeof head);
+      const std::size_t name = at + sizeof head, content = padded(name + head.n_namesz);
+      at = padded(content + head.n_descsz);
+      if (at > padded(part.p_memsz)) break;
+      if (head.n_type == NT_GNU_BUILD_ID &&
+          std::string_view(notes + name, head.n_namesz) == std::string_view("GNU", 4))
+        return {notes + content, head.n_descsz};
+    }
+  }
+  return {};
+}
+
 /// The program and the shared libraries that it was started with. *Thread safety*: constant.
 class loaded_code {
  public:
@@ -33,6 +58,11 @@ class loaded_code {
           return 0;
         },
         this);
+  }
+
+  /// Of what is described like this.
+  explicit loaded_code(std::span<const dl_phdr_info> all) {
+    for (const dl_phdr_info& info : all) add_(info);
   }
 
   /// *Throws*: weft::error for a function of a library that was loaded later.
@@ -48,12 +78,16 @@ class loaded_code {
       throw error("weft: a message from another process names a function that this program does not have");
     return reinterpret_cast<const void*>(all_[a.module].begin + a.offset);
   }
-  /// A number that differs where the program or its libraries do. *Throws*: weft::error.
+  /// A number that differs where the program or its libraries do: of these the build ids count, or the
+  /// contents of the files where they have none. *Throws*: weft::error.
   std::uint64_t identity() const {
     std::uint32_t code = 0;
     for (const module& m : all_) {
-      code = io::crc32c(m.name.data(), m.name.size(), code);
+      const std::string file = m.path.substr(m.path.rfind('/') + 1);
+      code = io::crc32c(file.data(), file.size(), code);
       code = io::crc32c(&m.size, sizeof m.size, code);
+      const std::uint32_t content = m.build_id.empty() && !m.path.empty() ? contents_of_(m.path.c_str()) : 0;
+      code = io::crc32c(&content, sizeof content, io::crc32c(m.build_id.data(), m.build_id.size(), code));
     }
     return std::uint64_t{contents_of_("/proc/self/exe")} << 32 | code;
   }
@@ -63,15 +97,18 @@ class loaded_code {
 
  private:
   struct module {
-    std::string name;
+    std::string path;  // empty: the program
+    std::string build_id;
     std::uintptr_t begin = 0;
     std::uint64_t size = 0;
   };
 
   void add_(const dl_phdr_info& info) {
     module m;
-    const std::string_view path(info.dlpi_name != nullptr ? info.dlpi_name : "");
-    m.name = path.substr(path.rfind('/') + 1);
+    m.path = info.dlpi_name != nullptr ? info.dlpi_name : "";
+    // What is in no file is the kernel's, another one on each machine.
+    if (!m.path.empty() && m.path.find('/') == std::string::npos) return;
+    m.build_id = build_id_of(info);
     m.begin = info.dlpi_addr;
     for (int i = 0; i < info.dlpi_phnum; ++i)
       if (const auto& part = info.dlpi_phdr[i]; part.p_type == PT_LOAD)
