@@ -4,12 +4,14 @@
 
 #include <weft/base/thread.hpp>
 #include <weft/cluster/detail/exchange.hpp>
+#include <weft/cluster/detail/run_checkpoints.hpp>
 #include <weft/cluster/detail/task_travel.hpp>
 #include <weft/flow/runtime.hpp>
 
 #include <exception>
 #include <functional>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -43,6 +45,7 @@ class outcome {
     else if constexpr (!std::is_void_v<R>)
       value_.emplace(r.get<R>());
   }
+  bool well() const noexcept { return thrown_ == nullptr; }
   R get() {
     if (thrown_) std::rethrow_exception(thrown_);
     if constexpr (!std::is_void_v<R>) return *std::move(value_);
@@ -61,6 +64,11 @@ class member {
     if (options.part_bytes < 1 << 10 || options.part_bytes > 1 << 30)
       throw option_error(
           "weft: cluster_options::part_bytes is invalid; expected from 1024 to 1073741824 bytes");
+    if (!(options.checkpoint_seconds >= 0))
+      throw option_error(
+          "weft: cluster_options::checkpoint_seconds is invalid; expected seconds, or 0 for none");
+    if (!options.checkpoint.empty() && options.checkpoint_seconds > 0)
+      checkpoints_.emplace(by.rank(), by.size()).write_to(options.checkpoint, options.checkpoint_seconds);
     if (by.size() == 1) return;
     flow::runtime_key::set_rank(runtime_, static_cast<unsigned>(by.rank()), static_cast<unsigned>(by.size()));
     exchange_.emplace(by, flow::runtime_key::engine(runtime_), options);
@@ -75,6 +83,7 @@ class member {
         "weft: cluster::run returns the same in all processes, so the type of the result must be one that "
         "can be sent: a number, a container or an aggregate of such, or a type with serialize");
     outcome<R> end;
+    recorded_run recorded(checkpoints_);
     if (!exchange_) {
       end.capture([&] { return runtime_.run(std::forward<F>(f), std::forward<A>(arguments)...); });
     } else if (by_.rank() == 0) {
@@ -97,17 +106,29 @@ class member {
       reader r{std::span<const std::byte>(told)};
       end.unpack(r);
     }
+    recorded.end(end.well());
     return end.get();
+  }
+  /// As run_checkpoints::resume.
+  std::size_t resume(const std::string& path) {
+    if (!checkpoints_) checkpoints_.emplace(by_.rank(), by_.size());
+    return checkpoints_->resume(path);
   }
 
   weft::runtime& runtime() noexcept { return runtime_; }
   cluster_counters counters() const noexcept {
-    return exchange_ ? exchange_->counters() : cluster_counters{};
+    cluster_counters all = exchange_ ? exchange_->counters() : cluster_counters{};
+    if (checkpoints_) {
+      all.checkpoints = checkpoints_->written();
+      all.checkpoints_failed = checkpoints_->failed();
+    }
+    return all;
   }
 
  private:
   transport& by_;
   weft::runtime runtime_;
+  std::optional<run_checkpoints> checkpoints_;
   std::optional<exchange> exchange_;  // ends before the runtime that it steals from
 };
 
