@@ -4,6 +4,7 @@
 
 #include <weft/sched/detail/worker_loop.hpp>
 #include <weft/sched/outside_thief.hpp>
+#include <weft/task/task_keeper.hpp>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -97,6 +98,7 @@ WEFT_FUNCTION strand& outside_thief::execute(outside_task& task, run_state& run)
   run.observed = engine_.trace != nullptr;
   s.root.current.store(task.root, base::memory_order_relaxed);  // published by submit
   engine::join_run(s, run);
+  if (run.unit != nullptr && !run.observed) enter_unit(s, run.unit);
   engine_.submit(s);
   return s;
 }
