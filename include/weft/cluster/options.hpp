@@ -33,6 +33,8 @@ struct cluster_counters {
   std::uint64_t long_messages = 0;      ///< that were sent in parts
   std::uint64_t messages = 0;           ///< sent, all kinds
   std::uint64_t bytes = 0;              ///< of these
+  std::uint64_t tasks_recorded = 0;     ///< that have ended and were recorded by this process
+  std::uint64_t tasks_found = 0;        ///< that were not executed, as an earlier job had recorded their ends
 };
 
 }  // namespace weft::inline WEFT_ABI

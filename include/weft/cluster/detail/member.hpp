@@ -4,6 +4,8 @@
 
 #include <weft/base/thread.hpp>
 #include <weft/cluster/detail/exchange.hpp>
+#include <weft/cluster/detail/finished_tasks.hpp>
+#include <weft/cluster/detail/keeper.hpp>
 #include <weft/cluster/detail/task_travel.hpp>
 #include <weft/flow/runtime.hpp>
 
@@ -57,14 +59,20 @@ class outcome {
 class member {
  public:
   /// `options.runtime.workers` is the number of workers. *Throws*: as weft::runtime.
-  member(transport& by, const cluster_options& options) : by_(by), runtime_(options.runtime) {
+  member(transport& by, const cluster_options& options)
+      : by_(by), runtime_(options.runtime), keeper_(options.largest_task, runtime_.workers()) {
     if (options.part_bytes < 1 << 10 || options.part_bytes > 1 << 30)
       throw option_error(
           "weft: cluster_options::part_bytes is invalid; expected from 1024 to 1073741824 bytes");
     if (by.size() == 1) return;
     flow::runtime_key::set_rank(runtime_, static_cast<unsigned>(by.rank()), static_cast<unsigned>(by.size()));
-    exchange_.emplace(by, flow::runtime_key::engine(runtime_), options);
+    exchange_.emplace(by, flow::runtime_key::engine(runtime_), options, &keeper_);
   }
+
+  /// From now on tasks of runs are recorded there, and looked for; null: nowhere. Nothing is recorded by a
+  /// runtime that is traced. *Requires*: no run is going on, and begin_run() is called before each. In all
+  /// processes or in none.
+  void record_in(finished_tasks* records) noexcept { records_ = records; }
 
   /// What all processes call with the same `f`, which process 0 runs. *Throws*: what `f` throws, weft::error.
   template <class F, class... A>
@@ -75,6 +83,7 @@ class member {
         "weft: cluster::run returns the same in all processes, so the type of the result must be one that "
         "can be sent: a number, a container or an aggregate of such, or a type with serialize");
     outcome<R> end;
+    const recorded_run here(*this);
     if (!exchange_) {
       end.capture([&] { return runtime_.run(std::forward<F>(f), std::forward<A>(arguments)...); });
     } else if (by_.rank() == 0) {
@@ -102,12 +111,39 @@ class member {
 
   weft::runtime& runtime() noexcept { return runtime_; }
   cluster_counters counters() const noexcept {
-    return exchange_ ? exchange_->counters() : cluster_counters{};
+    cluster_counters all = exchange_ ? exchange_->counters() : cluster_counters{};
+    all.tasks_recorded = keeper_.recorded();
+    all.tasks_found = keeper_.found();
+    return all;
   }
 
  private:
+  /// While it lives, tasks are shown to the keeper, if they are to be recorded.
+  class recorded_run {
+   public:
+    explicit recorded_run(member& of) noexcept : of_(of), engine_(flow::runtime_key::engine(of.runtime_)) {
+      if (of_.records_ == nullptr || engine_.trace != nullptr) return;
+      of_.keeper_.begin(of_.records_);
+      of_.keeper_.enter(of_.root_, {}, 0);
+      engine_.unit = &of_.root_;
+    }
+    recorded_run(const recorded_run&) = delete;
+    recorded_run& operator=(const recorded_run&) = delete;
+    ~recorded_run() {
+      engine_.unit = nullptr;
+      of_.keeper_.begin(nullptr);
+    }
+
+   private:
+    member& of_;
+    sched::engine& engine_;
+  };
+
   transport& by_;
   weft::runtime runtime_;
+  keeper keeper_;
+  recorded_unit root_;
+  finished_tasks* records_ = nullptr;
   std::optional<exchange> exchange_;  // ends before the runtime that it steals from
 };
 
