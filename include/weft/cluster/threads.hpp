@@ -6,10 +6,12 @@
 #include <weft/cluster/detail/step_message.hpp>
 #include <weft/cluster/detail/thread_transport.hpp>
 
+#include <cstddef>
 #include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -53,6 +55,13 @@ class thread_cluster {
       }
     } const at_end{others};
     return members_[0]->run(f);
+  }
+
+  /// As cluster::resume, for all of them.
+  std::size_t resume(const std::string& directory) {
+    std::size_t found = 0;
+    for (const auto& m : members_) found = m->resume(directory);
+    return found;
   }
 
   /// One of them, in whose place a thread of each() is.

@@ -29,6 +29,13 @@ struct result_place {
   std::uint32_t checksum = 0;  ///< CRC-32C
 };
 
+/// A record of an earlier job.
+struct placed_task {
+  task_name name, parent;
+  code_address type;
+  result_place at;
+};
+
 /// A record that is being written to a file.
 struct unwritten_task {
   task_name name, parent;
@@ -128,15 +135,19 @@ class finished_tasks {
     for (auto& [name, r] : records_) r.used = false;
     settle_();
   }
-  /// A record of an earlier job. `r` tells where; its segment counts one more.
-  void expect(const task_name& name, const task_name& parent, code_address type, const result_place& r) {
+  /// Records of an earlier job, whose results `read` reads. *Requires*: no run is going on.
+  void expect(const std::vector<placed_task>& all, reading read) {
     const std::lock_guard hold(mutex_);
-    ++live_[r.segment];
-    record fresh{.parent = parent, .type = type, .at = r, .segment = r.segment};
-    fresh.earlier = fresh.whole = true;
-    expect_(name, std::move(fresh));
+    for (const placed_task& t : all) {
+      ++live_[t.at.segment];
+      record fresh{.parent = t.parent, .type = t.type, .at = t.at, .segment = t.at.segment};
+      fresh.earlier = fresh.whole = true;
+      expect_(t.name, std::move(fresh));
+    }
+    read_ = std::move(read);
+    settle_();
   }
-  /// The records of another object are those of an earlier job. *Requires*: they are in memory.
+  /// Those of another object, which are in memory. *Requires*: the same.
   void expect(const finished_tasks& earlier) {
     std::vector<unwritten_task> all;
     {
@@ -149,12 +160,6 @@ class finished_tasks {
       fresh.earlier = fresh.whole = true;
       expect_(t.name, std::move(fresh));
     }
-    settle_();
-  }
-  /// All records of an earlier job are there. *Requires*: no run is going on.
-  void expected(reading read) {
-    const std::lock_guard hold(mutex_);
-    read_ = std::move(read);
     settle_();
   }
   /// Earlier records in these segments are forgotten.
@@ -171,15 +176,18 @@ class finished_tasks {
   std::vector<unwritten_task> take_unwritten(std::uint64_t segment) {
     std::vector<unwritten_task> all;
     const std::lock_guard hold(mutex_);
-    for (const task_name& name : fresh_)
-      if (const auto at = records_.find(name); at != records_.end() && at->second.segment == 0) {
-        record& r = at->second;
-        if (r.earlier) continue;
-        all.push_back({name, r.parent, r.type, r.results});
-        r.segment = segment;
-      }
+    all.reserve(fresh_.size());  // nothing is thrown between
+    std::size_t& live = live_[segment];
+    for (const task_name& name : fresh_) {
+      const auto at = records_.find(name);
+      if (at == records_.end() || at->second.segment != 0 || at->second.earlier) continue;
+      record& r = at->second;
+      all.push_back({name, r.parent, r.type, r.results});
+      r.segment = segment;
+    }
     fresh_.clear();
-    if (!all.empty()) live_[segment] = all.size();
+    live = all.size();
+    if (all.empty()) live_.erase(segment);
     return all;
   }
   /// They are in a whole file now, or are not after all. An interval ends, also if there are none.

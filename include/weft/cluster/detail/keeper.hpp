@@ -49,9 +49,11 @@ class keeper final : public sched::task_keeper {
   keeper(const keeper&) = delete;
   keeper& operator=(const keeper&) = delete;
 
-  /// A run begins, of which tasks are recorded there; null: nowhere. *Requires*: no task is running.
-  void begin(finished_tasks* in) noexcept {
+  /// A run begins, of which tasks are looked for there; null: nowhere. `records`: they are recorded there,
+  /// too. *Requires*: no task is running.
+  void begin(finished_tasks* in, bool records) noexcept {
     in_ = in;
+    records_ = records;
     lengths_.begin(workers_, clock::now());
   }
   /// Whether tasks of the run are recorded. The rest requires it.
@@ -61,7 +63,7 @@ class keeper final : public sched::task_keeper {
     u.keeper = this;
     u.name = name;
     u.level = level;
-    u.keeps = in_->looking() || lengths_.are_long(level + 1);
+    u.keeps = in_->looking() || (records_ && lengths_.are_long(level + 1));
   }
   /// See unit_lengths::look_again.
   void look_again() noexcept { lengths_.look_again(); }
@@ -77,7 +79,7 @@ class keeper final : public sched::task_keeper {
   /// A task inside of `around` has ended well. *Effects*: none where it was short, or there is no memory.
   void add(const task_name& name, const recorded_unit* around, code_address type, bytes results,
            clock::duration took) noexcept {
-    if (took < unit_lengths::short_task || results.size() > largest_) return;
+    if (!records_ || took < unit_lengths::short_task || results.size() > largest_) return;
     try {
       in_->add(name, around != nullptr ? around->name : task_name{}, type, std::move(results));
       recorded_.fetch_add(1, base::memory_order_relaxed);  // as above
@@ -97,7 +99,7 @@ class keeper final : public sched::task_keeper {
     const sched::travel* const how = way_of(c);
     if (how == nullptr) return run_in_place_(s, c, &up);
     const bool looking = in_->looking();
-    const bool may_be_unit = lengths_.are_long(up.level + 1);
+    const bool may_be_unit = records_ && lengths_.are_long(up.level + 1);
     // Below a short task are none to be recorded.
     if (!looking && !may_be_unit) return run_in_place_(s, c, nullptr);
     const auto begun = clock::now();
@@ -197,7 +199,8 @@ class keeper final : public sched::task_keeper {
     }
   }
 
-  finished_tasks* in_ = nullptr;  // constant during a run
+  finished_tasks* in_ = nullptr;  // constant during a run, as the next
+  bool records_ = false;
   const std::size_t largest_;
   const unsigned workers_;
   unit_lengths lengths_;
