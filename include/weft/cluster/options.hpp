@@ -29,27 +29,18 @@ struct cluster_options {
 
 /// What one process has exchanged with others in all runs so far.
 struct cluster_counters {
-  std::uint64_t requests = 0;           ///< for tasks, sent
-  std::uint64_t requests_in_vain = 0;   ///< answered by no task
-  std::uint64_t closures_sent = 0;      ///< tasks that went to other processes
-  std::uint64_t closures_received = 0;  ///< tasks of other processes executed here
-  std::uint64_t closures_kept = 0;      ///< tasks that could not be sent, and were executed here after all
-  std::uint64_t memory_refused = 0;     ///< tasks and long messages of others for which there was no memory
-  std::uint64_t long_messages = 0;      ///< that were sent in parts
-  std::uint64_t messages = 0;           ///< sent, all kinds
-  std::uint64_t bytes = 0;              ///< of these
-  std::uint64_t tasks_recorded = 0;     ///< that have ended and were recorded by this process
-  std::uint64_t tasks_found = 0;        ///< that were not executed, as an earlier job had recorded their ends
-  std::uint64_t requests = 0;           ///< for tasks, sent
-  std::uint64_t requests_in_vain = 0;   ///< answered by no task
-  std::uint64_t closures_sent = 0;      ///< tasks that went to other processes
-  std::uint64_t closures_received = 0;  ///< tasks of other processes executed here
-  std::uint64_t closures_kept = 0;      ///< tasks that could not be sent, and were executed here after all
-  std::uint64_t memory_refused = 0;     ///< tasks and long messages of others for which there was no memory
-  std::uint64_t long_messages = 0;      ///< that were sent in parts
-  std::uint64_t messages = 0;           ///< sent, all kinds
-  std::uint64_t bytes = 0;              ///< of these
-  std::uint64_t checkpoints = 0;        ///< files of checkpoints written
+  std::uint64_t requests = 0;            ///< for tasks, sent
+  std::uint64_t requests_in_vain = 0;    ///< answered by no task
+  std::uint64_t closures_sent = 0;       ///< tasks that went to other processes
+  std::uint64_t closures_received = 0;   ///< tasks of other processes executed here
+  std::uint64_t closures_kept = 0;       ///< tasks that could not be sent, and were executed here after all
+  std::uint64_t memory_refused = 0;      ///< tasks and long messages of others for which there was no memory
+  std::uint64_t long_messages = 0;       ///< that were sent in parts
+  std::uint64_t messages = 0;            ///< sent, all kinds
+  std::uint64_t bytes = 0;               ///< of these
+  std::uint64_t tasks_recorded = 0;      ///< that have ended, as it is noted for checkpoints
+  std::uint64_t tasks_found = 0;         ///< in checkpoints of an earlier job, and not executed again
+  std::uint64_t checkpoints = 0;         ///< files of checkpoints written
   std::uint64_t checkpoints_failed = 0;  ///< that could not be written
 };
 

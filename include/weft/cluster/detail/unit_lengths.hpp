@@ -22,7 +22,7 @@ class unit_lengths {
 
   static constexpr unsigned levels = 64;
   /// Tasks that take less are not recorded.
-  static constexpr std::chrono::microseconds short_task{150};
+  static constexpr std::chrono::microseconds short_task{WEFT_RECORDED_US};
   /// After how many tasks of a level its mean is believed.
   static constexpr unsigned enough = 16;
   /// At most this part of the processor time is spent on records, beside what is there at the beginning.
@@ -49,6 +49,7 @@ class unit_lengths {
   }
   /// Whether there is time for another record.
   bool can_afford(clock::time_point now) const noexcept {
+    if (short_task.count() == 0) return true;
     const auto run = std::chrono::duration_cast<duration>(now - begun_).count() * workers_;
     return spent_.load(base::memory_order_relaxed) <= run / share + duration(start).count();
   }

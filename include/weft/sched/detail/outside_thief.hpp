@@ -27,6 +27,13 @@ WEFT_FUNCTION strand* outside_thief::steal() noexcept {
   return got;
 }
 
+WEFT_FUNCTION strand* outside_thief::steal(thief_filter may_take) noexcept {
+  const thief_filter usual = std::exchange(hand_->may_take_, may_take);
+  strand* const got = steal();
+  hand_->may_take_ = usual;
+  return got;
+}
+
 WEFT_FUNCTION strand* outside_thief::steal_beside(const strand& s, std::size_t taken) noexcept {
   // The graph does not end before the task that was taken from it.
   strand* const got =
