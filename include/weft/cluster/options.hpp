@@ -38,6 +38,8 @@ struct cluster_counters {
   std::uint64_t long_messages = 0;       ///< that were sent in parts
   std::uint64_t messages = 0;            ///< sent, all kinds
   std::uint64_t bytes = 0;               ///< of these
+  std::uint64_t tasks_recorded = 0;      ///< that have ended, as it is noted for checkpoints
+  std::uint64_t tasks_found = 0;         ///< in checkpoints of an earlier job, and not executed again
   std::uint64_t checkpoints = 0;         ///< files of checkpoints written
   std::uint64_t checkpoints_failed = 0;  ///< that could not be written
 };

@@ -78,6 +78,8 @@ class run_checkpoints {
   }
 
   finished_tasks& tasks() noexcept { return tasks_; }
+  /// Whether what is recorded goes to files.
+  bool writes() const noexcept { return to_ != nullptr; }
   /// How many files this process has written, and how many it could not write. *Requires*: no run is going
   /// on.
   std::uint64_t written() const noexcept { return written_; }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/sched/detail/recording.hpp>
+#include <weft/task/task_keeper.hpp>
 
 #include <algorithm>
 
@@ -143,10 +144,11 @@ WEFT_COLD WEFT_FUNCTION fork_action classify_rare_fork(strand& s) noexcept {
     if (s.recorder != nullptr) return fork_action::record;
     if (s.live >= s.cap) make_room(s);
     if (failing(s)) return classify_rare_fork(s);
+    const bool shown = s.row != nullptr || is_kept(s);
     if (s.pending() || context::stack_pointer() <= s.inline_limit || s.exposes_task())
-      return s.row != nullptr ? fork_action::defer_traced : fork_action::defer;
+      return shown ? fork_action::defer_traced : fork_action::defer;
     s.restore_limit();
-    if (s.row == nullptr) return fork_action::run_inline;
+    if (!shown) return fork_action::run_inline;
     return fork_action::run_traced;
   }
   return s.pending() ? fork_action::defer : fork_action::run_inline;
