@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 // A job that may be killed at any moment, and goes on from its checkpoints. usage: survive_program
 // <directory> <seconds> <leaves> <work file>; prints how many tasks it finds, and the result. Each leaf of
-// its tree, which takes a millisecond or so, is counted in the work file, also if the job is killed.
+// its tree, which takes a millisecond of a processor, is counted in the work file, also if the job is killed.
 #include <weft/cluster.hpp>
 #include <weft/weft.hpp>
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -22,10 +24,24 @@ std::atomic<std::uint64_t>* executed = nullptr;
 
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) { return (a ^ b >> 7) * 0x9E3779B97F4A7C15u + b; }
 
+/// How many leaves the first part of a tree has: different shares.
+std::uint64_t first_part(std::uint64_t seed, std::uint64_t leaves) {
+  return std::max<std::uint64_t>(1, leaves * (1 + seed % 3) / 4);
+}
 std::uint64_t serial(std::uint64_t seed, std::uint64_t leaves) {
   if (leaves < 2) return mix(seed, 1);
-  const std::uint64_t left = leaves * (1 + seed % 3) / 4;  // of different sizes
+  const std::uint64_t left = first_part(seed, leaves);
   return mix(serial(mix(seed, 2), left), serial(mix(seed, 3), leaves - left));
+}
+
+double processor_time() {
+  timespec t{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+void compute_for_a_millisecond() {
+  for (const double end = processor_time() + 1e-3; processor_time() < end;) {
+  }
 }
 
 void join(weft::read<std::uint64_t> a, weft::read<std::uint64_t> b, weft::write<std::uint64_t> r) {
@@ -33,12 +49,12 @@ void join(weft::read<std::uint64_t> a, weft::read<std::uint64_t> b, weft::write<
 }
 void tree(std::uint64_t seed, std::uint64_t leaves, weft::write<std::uint64_t> r) {
   if (leaves < 2) {
-    for (int i = 0; i < 1000000; ++i) asm volatile("" ::: "memory");
+    compute_for_a_millisecond();
     executed->fetch_add(1);
     r = mix(seed, 1);
     return;
   }
-  const std::uint64_t left = leaves * (1 + seed % 3) / 4;
+  const std::uint64_t left = first_part(seed, leaves);
   weft::shared<std::uint64_t> a, b;
   weft::fork(tree, mix(seed, 2), left, a);
   weft::fork(tree, mix(seed, 3), leaves - left, b);
