@@ -7,11 +7,13 @@
 #include <weft/weft.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -258,5 +260,91 @@ TEST_CASE("nothing is recorded of what a stop has cut short", "[cluster]") {
                     weft::cancelled);
     CHECK(executed == 1);
     CHECK(c.recorded() == 0);
+  }
+}
+
+TEST_CASE("a job that was cut short goes on with any number of processes", "[cluster]") {
+  constexpr int parts = 40;
+  for (int processes = 1; processes <= 3; ++processes) {
+    INFO(processes << " processes");
+    const auto job = [](bool breaks) {
+      long sum = 0;
+      for (int i = 0; i < parts; ++i) {
+        const auto part = weft::fork(tree, 3, long{i});
+        weft::sync();
+        sum += part.get();
+        if (breaks && i == parts / 2) throw std::runtime_error("killed");
+      }
+      return sum;
+    };
+    recording_cluster first(processes);
+    CHECK_THROWS_AS(first.run([&job] { return job(true); }), std::runtime_error);
+    CHECK(executed == 15 * (parts / 2 + 1));
+    recording_cluster second(4 - processes);
+    second.resume(first);
+    CHECK(second.run([&job] { return job(false); }) == 8 * 8 * parts * (parts - 1) / 2 + 28 * parts);
+    CHECK(executed == 15 * (parts / 2 - 1));
+    recording_cluster third(processes);
+    third.resume(first);
+    third.resume(second);
+    CHECK(third.run([&job] { return job(false); }) == 8 * 8 * parts * (parts - 1) / 2 + 28 * parts);
+    CHECK(executed == 0);
+  }
+}
+
+TEST_CASE("what a stop has left half done goes on", "[cluster]") {
+  // The eighth of the leaves stops the run; what has ended by then is recorded.
+  const auto job = [](bool stops) {
+    for (int i = 0; i < 16; ++i) {
+      weft::fork(tree, 2, long{i});
+      if (stops && i == 8) {
+        weft::sync();
+        weft::this_task::request_stop();
+      }
+    }
+    weft::sync();
+  };
+  recording_cluster first(2);
+  CHECK_THROWS_AS(first.run([&job] { job(true); }), weft::cancelled);
+  CHECK(executed == 7 * 9);
+  recording_cluster second(3);
+  second.resume(first);
+  second.run([&job] { job(false); });
+  CHECK(executed == 7 * 7);
+}
+
+namespace {
+
+/// Returns when `n` have begun, so that as many workers are needed.
+int meet(int, int n) {
+  ++executed;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (executed < n && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  return executed >= n;
+}
+int meet_below(int i) {
+  const auto one = weft::fork(meet, 2 * i, 3);
+  const auto two = weft::fork(meet, 2 * i + 1, 3);
+  const int third = meet(0, 3);
+  weft::sync();
+  return one.get() + two.get() + third;
+}
+}  // namespace
+
+TEST_CASE("other workers and processes execute tasks that are shown to the keeper", "[cluster]") {
+  for (const auto& [processes, workers] : {std::pair(1, 3u), std::pair(3, 1u)}) {
+    recording_cluster c(processes, workers);
+    const auto f = [] {
+      const auto all = weft::fork(meet_below, 1);
+      weft::sync();
+      return all.get();
+    };
+    CHECK(c.run(f) == 3);
+    CHECK(c.records() == 1);
+    CHECK((c.sent() > 0) == (processes > 1));
+    recording_cluster second(1);
+    second.resume(c);
+    CHECK(second.run(f) == 3);
+    CHECK(executed == 0);
   }
 }

@@ -12,7 +12,8 @@ class task_keeper;
 /// A task, or a run, whose end the keeper notes as one. It lives as long as anything below it.
 struct kept_unit {
   task_keeper* keeper = nullptr;
-  bool keeps = false;  ///< what it forks is shown to the keeper; constant
+  /// What it forks is shown to the keeper, who may change its mind. Relaxed: a hint.
+  base::atomic<bool> keeps{false};
 };
 
 /// Is shown the tasks of a run as they begin. *Thread safety*: any worker.
@@ -22,6 +23,8 @@ class task_keeper {
   /// the task's kind, which is `c.what->untraced`. `around`: the unit in which it was forked. *Throws*: what
   /// the body throws.
   virtual void run(strand& s, closure& c, kept_unit& around) = 0;
+  /// Decides anew whether what a unit forks is to be shown. A body of it has waited for what it has forked.
+  virtual void reconsider(kept_unit& u) noexcept = 0;
 
  protected:
   ~task_keeper() = default;
@@ -30,7 +33,7 @@ class task_keeper {
 /// Bodies of the strand run in a unit from now on; null: in none. *Requires*: the caller owns the strand.
 inline void enter_unit(strand& s, kept_unit* u) noexcept {
   s.unit = u;
-  const bool keeps = u != nullptr && u->keeps;
+  const bool keeps = u != nullptr && u->keeps.load(base::memory_order_relaxed);
   // Relaxed, all: the bit is the owner's own.
   if (((s.attention.load(base::memory_order_relaxed) & observed) != 0) == keeps) return;
   if (keeps)
@@ -54,7 +57,13 @@ class inside_unit {
 
 /// Whether the tasks that the running body forks are shown to a keeper.
 inline bool is_kept(const strand& s) noexcept {
-  return s.unit != nullptr && s.unit->keeps && s.recorded == nullptr;
+  return s.unit != nullptr && s.unit->keeps.load(base::memory_order_relaxed) && s.recorded == nullptr;
+}
+
+/// The running body has waited for its children.
+WEFT_COLD inline void reconsider_unit(strand& s) noexcept {
+  s.unit->keeper->reconsider(*s.unit);
+  enter_unit(s, s.unit);
 }
 
 /// The unit in which a task was forked that is shown to a keeper. *Requires*: it is.

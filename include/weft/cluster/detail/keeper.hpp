@@ -11,6 +11,7 @@
 #include <weft/task/run_state.hpp>
 #include <weft/task/task_keeper.hpp>
 
+#include <chrono>
 #include <exception>
 #include <optional>
 #include <span>
@@ -63,10 +64,17 @@ class keeper final : public sched::task_keeper {
     u.keeper = this;
     u.name = name;
     u.level = level;
-    u.keeps = in_->looking() || (records_ && lengths_.are_long(level + 1));
+    reconsider(u);
   }
-  /// See unit_lengths::look_again.
-  void look_again() noexcept { lengths_.look_again(); }
+  void reconsider(sched::kept_unit& u) noexcept override {
+    const unsigned below = static_cast<recorded_unit&>(u).level + 1;
+    bool keeps = in_->looking();
+    if (!keeps && records_) {
+      look_again_(clock::now());
+      keeps = lengths_.are_long(below);
+    }
+    u.keeps.store(keeps, base::memory_order_relaxed);  // a hint
+  }
 
   /// How a task has ended in an earlier job, if that is known. `packed`: see name_of.
   std::optional<bytes> find(const task_name& name, code_address type) {
@@ -101,8 +109,12 @@ class keeper final : public sched::task_keeper {
     const bool looking = in_->looking();
     const bool may_be_unit = records_ && lengths_.are_long(up.level + 1);
     // Below a short task are none to be recorded.
-    if (!looking && !may_be_unit) return run_in_place_(s, c, nullptr);
+    if (!looking && !may_be_unit) {
+      up.keeps.store(false, base::memory_order_relaxed);  // a hint
+      return run_in_place_(s, c, nullptr);
+    }
     const auto begun = clock::now();
+    look_again_(begun);
     const bool is_unit =
         may_be_unit && context::stack_pointer() > s.stack_limit && lengths_.can_afford(begun);
     if (!looking && !is_unit) return run_in_place_(s, c, nullptr);
@@ -131,6 +143,15 @@ class keeper final : public sched::task_keeper {
   std::uint64_t found() const noexcept { return found_.load(base::memory_order_relaxed); }
 
  private:
+  /// From time to time, levels of short tasks are tried again.
+  void look_again_(clock::time_point now) noexcept {
+    constexpr std::chrono::milliseconds pause(125);
+    const auto ticks = now.time_since_epoch().count();
+    auto due = next_look_.load(base::memory_order_relaxed);  // only one comes through, and that suffices
+    if (ticks >= due && next_look_.compare_exchange_strong(due, (now + pause).time_since_epoch().count(),
+                                                           base::memory_order_relaxed))
+      lengths_.look_again();
+  }
   static void run_in_place_(sched::strand& s, sched::closure& c, recorded_unit* in) {
     const sched::inside_unit here(s, in);
     c.what->untraced->run(c);
@@ -204,6 +225,7 @@ class keeper final : public sched::task_keeper {
   const std::size_t largest_;
   const unsigned workers_;
   unit_lengths lengths_;
+  base::atomic<clock::duration::rep> next_look_{0};
   base::atomic<std::uint64_t> recorded_{0}, found_{0};
 };
 
