@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ using namespace property;
 namespace {
 
 struct happened {
-  std::uint64_t compared = 0, threw = 0, sent = 0, received = 0, kept = 0, by_others = 0;
+  std::uint64_t compared = 0, threw = 0, sent = 0, received = 0, kept = 0, by_others = 0, recorded = 0;
 };
 
 void run_programs(std::uint64_t first, std::uint64_t count, happened& h) {
@@ -31,7 +32,13 @@ void run_programs(std::uint64_t first, std::uint64_t count, happened& h) {
       const setup how = options_for(first + batch, static_cast<unsigned>(1 + dice.below(2)));
       const auto disorder = dice.one_in(3) ? 0u : static_cast<std::uint32_t>(1 + dice.below(1000));
       weft::thread_cluster c(processes, {.runtime = how.options()}, {.disorder = disorder});
+      // In every second cluster the ends of tasks are recorded, so bodies wait for what they have forked.
+      std::deque<weft::remote::finished_tasks> records;
+      if (batch / per_cluster % 2 == 0)
+        for (int i = 0; i < processes; ++i)
+          weft::remote::thread_cluster_key::process(c, i).record_in(&records.emplace_back());
       for (std::uint64_t seed = first + batch; seed < first + std::min(count, batch + per_cluster); ++seed) {
+        for (weft::remote::finished_tasks& r : records) r.begin_run();
         program p = generate(seed);
         drop_waits(p.root);
         const expectation want = interpret(p);
@@ -51,6 +58,7 @@ void run_programs(std::uint64_t first, std::uint64_t count, happened& h) {
         h.sent += n.closures_sent;
         h.received += n.closures_received;
         h.kept += n.closures_kept;
+        h.recorded += n.tasks_recorded;
         if (i != 0) h.by_others += n.closures_sent;  // so tasks of tasks that had come from elsewhere went on
       }
     }
@@ -66,13 +74,14 @@ TEST_CASE("random programs give what the serial program gives, wherever their ta
   run_programs(weft_test::seed(), all - all / 2, h);
   std::printf(
       "runs compared %llu, with an exception %llu; tasks sent %llu, by others than process 0 %llu, kept "
-      "%llu\n",
+      "%llu, recorded %llu\n",
       static_cast<unsigned long long>(h.compared), static_cast<unsigned long long>(h.threw),
       static_cast<unsigned long long>(h.sent), static_cast<unsigned long long>(h.by_others),
-      static_cast<unsigned long long>(h.kept));
+      static_cast<unsigned long long>(h.kept), static_cast<unsigned long long>(h.recorded));
   weft_test::figure("cluster_programs_compared", h.compared);
   CHECK(h.threw > 0);
   CHECK(h.sent > (weft_test::scale() == 1 ? h.compared / 10 : 0));
   CHECK(h.sent == h.received);
   CHECK(h.by_others > 0);
+  CHECK(h.recorded > h.compared);
 }

@@ -121,6 +121,11 @@
 #ifndef WEFT_EXPOSURE_NS
 #define WEFT_EXPOSURE_NS 10000
 #endif
+/// Tasks of a cluster that take less are not recorded in checkpoints; with 0, for tests, all are, whatever
+/// that costs.
+#ifndef WEFT_RECORDED_US
+#define WEFT_RECORDED_US 150
+#endif
 /// How often a thief looks for the owner's answer before it pays for a barrier; small values are for tests.
 #ifndef WEFT_ANSWER_LOOKS
 #define WEFT_ANSWER_LOOKS 64
@@ -213,8 +218,9 @@
 #else
 #define WEFT_ABI_COUNTED
 #endif
-#if defined(WEFT_PLATFORM) || WEFT_LARGE_FRAME != 64 || WEFT_TINY_TASK_NS != 200 || \
-    WEFT_COOLDOWN_US != 50 || WEFT_ANSWER_LOOKS != 64 || WEFT_EXPOSURE_NS != 10000
+#if defined(WEFT_PLATFORM) || WEFT_LARGE_FRAME != 64 || WEFT_TINY_TASK_NS != 200 ||   \
+    WEFT_COOLDOWN_US != 50 || WEFT_ANSWER_LOOKS != 64 || WEFT_EXPOSURE_NS != 10000 || \
+    WEFT_RECORDED_US != 150
 #define WEFT_ABI_TUNED _tuned
 #else
 #define WEFT_ABI_TUNED

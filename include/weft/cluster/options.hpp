@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace weft::inline WEFT_ABI {
 
@@ -20,19 +21,27 @@ struct cluster_options {
   /// Longer messages go in parts of so many bytes, from 1 KiB to 1 GiB, when the receiver has room.
   std::size_t part_bytes = 256 << 10;
   std::size_t largest_task = 64 << 20;  ///< tasks that have more bytes to be sent are executed where they are
+  /// The directory of checkpoints, which all processes see; it is made if there is none. Of one job at a
+  /// time. Empty: none are made.
+  std::string checkpoint = {};
+  double checkpoint_seconds = 1;  ///< from one to the next; 0: none are made
 };
 
 /// What one process has exchanged with others in all runs so far.
 struct cluster_counters {
-  std::uint64_t requests = 0;           ///< for tasks, sent
-  std::uint64_t requests_in_vain = 0;   ///< answered by no task
-  std::uint64_t closures_sent = 0;      ///< tasks that went to other processes
-  std::uint64_t closures_received = 0;  ///< tasks of other processes executed here
-  std::uint64_t closures_kept = 0;      ///< tasks that could not be sent, and were executed here after all
-  std::uint64_t memory_refused = 0;     ///< tasks and long messages of others for which there was no memory
-  std::uint64_t long_messages = 0;      ///< that were sent in parts
-  std::uint64_t messages = 0;           ///< sent, all kinds
-  std::uint64_t bytes = 0;              ///< of these
+  std::uint64_t requests = 0;            ///< for tasks, sent
+  std::uint64_t requests_in_vain = 0;    ///< answered by no task
+  std::uint64_t closures_sent = 0;       ///< tasks that went to other processes
+  std::uint64_t closures_received = 0;   ///< tasks of other processes executed here
+  std::uint64_t closures_kept = 0;       ///< tasks that could not be sent, and were executed here after all
+  std::uint64_t memory_refused = 0;      ///< tasks and long messages of others for which there was no memory
+  std::uint64_t long_messages = 0;       ///< that were sent in parts
+  std::uint64_t messages = 0;            ///< sent, all kinds
+  std::uint64_t bytes = 0;               ///< of these
+  std::uint64_t tasks_recorded = 0;      ///< that have ended, as it is noted for checkpoints
+  std::uint64_t tasks_found = 0;         ///< in checkpoints of an earlier job, and not executed again
+  std::uint64_t checkpoints = 0;         ///< files of checkpoints written
+  std::uint64_t checkpoints_failed = 0;  ///< that could not be written
 };
 
 }  // namespace weft::inline WEFT_ABI

@@ -9,6 +9,8 @@
 #include <weft/system/cpu_count.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -37,6 +39,27 @@ class cluster {
   template <class F, class... A>
   auto run(F&& f, A&&... arguments) {
     return member_.run(std::forward<F>(f), std::forward<A>(arguments)...);
+  }
+
+  /// The next run does not execute again what is recorded in the files that a killed job has left in this
+  /// directory (cluster_options::checkpoint): a job of any number of processes, and of the same program. All
+  /// processes call it, before run(). *Returns*: in every process how many tasks are recorded; 0 if there are
+  /// no such files. *Throws*: in all processes, where one of them does: weft::error for a file of another
+  /// program or version, and for one that is damaged, which it names; std::system_error, std::bad_alloc.
+  std::size_t resume(const std::string& directory) {
+    std::size_t found = 0;
+    std::exception_ptr thrown;
+    try {
+      found = member_.resume(directory);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    const auto failed = transport_.group().gather(static_cast<char>(thrown != nullptr));
+    if (thrown) std::rethrow_exception(thrown);
+    for (std::size_t i = 0; i < failed.size(); ++i)
+      if (failed[i] != 0)
+        throw error("weft: process " + std::to_string(i) + " of the cluster cannot read the checkpoints");
+    return found;
   }
 
   /// The number of this process, from 0.

@@ -6,14 +6,20 @@
 #include <weft/cluster/detail/step_message.hpp>
 #include <weft/cluster/detail/thread_transport.hpp>
 
+#include <cstddef>
 #include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
 namespace weft::inline WEFT_ABI {
+
+namespace remote {
+struct thread_cluster_key;
+}
 
 /// A cluster of `processes` runtimes in this process, between which tasks go by messages as between
 /// processes. *Thread safety*: one thread at a time. *Example*: `weft::thread_cluster c(3); c.run(f);`
@@ -49,6 +55,13 @@ class thread_cluster {
       }
     } const at_end{others};
     return members_[0]->run(f);
+  }
+
+  /// As cluster::resume, for all of them.
+  std::size_t resume(const std::string& directory) {
+    std::size_t found = 0;
+    for (const auto& m : members_) found = m->resume(directory);
+    return found;
   }
 
   /// One of them, in whose place a thread of each() is.
@@ -96,6 +109,7 @@ class thread_cluster {
   }
 
  private:
+  friend struct remote::thread_cluster_key;
   /// The steps of one number, one in each process, have messages of their own.
   remote::step_place place_for_steps_(int rank) {
     const auto i = static_cast<std::size_t>(rank);
@@ -120,6 +134,13 @@ class thread_cluster {
   std::mutex steps_mutex_;
   std::vector<std::size_t> steps_;  // how many each process has made
   std::map<std::size_t, std::weak_ptr<remote::thread_hub>> step_hubs_;
+};
+
+/// Opens a cluster for tests of what its processes are made of.
+struct remote::thread_cluster_key {
+  static member& process(thread_cluster& of, int rank) {
+    return *of.members_[static_cast<std::size_t>(rank)];
+  }
 };
 
 }  // namespace weft::inline WEFT_ABI

@@ -3,13 +3,14 @@
 #pragma once
 
 #include <weft/base/error.hpp>
-#include <weft/base/probe.hpp>
 #include <weft/flow/detail/checked.hpp>
 #include <weft/flow/detail/record_accesses.hpp>
 #include <weft/flow/detail/task.hpp>
+#include <weft/flow/detail/task_name.hpp>
 #include <weft/observe/traced_body.hpp>
 #include <weft/sched/definitions.hpp>
 #include <weft/sched/sync.hpp>
+#include <weft/task/task_keeper.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -86,25 +87,6 @@ WEFT_NOINLINE void run_interrupting(sched::strand& s, [[maybe_unused]] const tas
   sched::go_on(s, of_caller);
 }
 
-/// The name of a task, where it is not in a closure.
-template <bool WithOptions>
-const char* name_of([[maybe_unused]] const task_options* options) noexcept {
-  if constexpr (WithOptions)
-    return options->name;
-  else
-    return sched::default_options.name;
-}
-
-/// For tracers. A task without options has no name there, which would have to be loaded.
-template <bool WithOptions>
-WEFT_ALWAYS_INLINE void tell_deferred([[maybe_unused]] const task_options* options, const sched::closure& c,
-                                      const sched::strand& s) noexcept {
-  if constexpr (WithOptions)
-    base::probe::fork(options->name, &c, &s);
-  else
-    base::probe::fork(nullptr, &c, &s);
-}
-
 /// Makes a closure of the task and appends it to the frame.
 template <bool Traced, bool WithOptions, class R, class F, class... Adaptors>
 WEFT_ALWAYS_INLINE void fork_deferred(sched::strand& s, const task_options* options, result<R> r, F& f,
@@ -117,7 +99,7 @@ WEFT_ALWAYS_INLINE void fork_deferred(sched::strand& s, const task_options* opti
   try {
     closure& made = *::new (place) closure(std::move(f), r, options, std::move(kept)...);
     made.set_lists_apart(s.closures);
-    if constexpr (Traced) made.trace(observe::stamp_fork(*s.row));
+    if constexpr (Traced) made.trace(observe::stamp_fork(s));
     tell_deferred<WithOptions>(options, made, s);
     defer(s, made);
   } catch (...) {
@@ -150,12 +132,14 @@ WEFT_NOINLINE void fork_recorded(sched::strand& s, const task_options* options, 
   }
 }
 
-/// fork in a runtime that is traced.
+/// fork in a run that is traced, or whose tasks are shown to a keeper. Those that may have ended in another
+/// process, or an earlier job, are never run inside fork.
 template <bool WithOptions, class R, class F, class... Adaptors>
 WEFT_COLD void fork_traced(sched::strand& s, sched::fork_action v, const task_options* options, result<R> r,
                            F& f, typename Adaptors::kept&... kept) {
   if constexpr (WithOptions)
     if (options->event) v = sched::fork_action::defer_traced;
+  if (rights_travel<F, Adaptors...> && sched::is_kept(s)) v = sched::fork_action::defer_traced;
   if (v == sched::fork_action::defer_traced)
     return fork_deferred<true, WithOptions, R, F, Adaptors...>(s, options, r, f, kept...);
   const observe::traced_body here(s, name_of<WithOptions>(options), 0);

@@ -163,6 +163,8 @@ struct flow::runtime_key {
   static void set_rank(const runtime& r, unsigned rank, unsigned processes) {
     r.state_.set_rank(rank, processes);
   }
+  /// As sched::runtime_state::set_unit.
+  static bool set_unit(const runtime& r, sched::kept_unit* u) { return r.state_.set_unit(u); }
 };
 
 }  // namespace weft::inline WEFT_ABI

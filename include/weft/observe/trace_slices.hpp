@@ -6,6 +6,7 @@
 #include <weft/observe/traced_body.hpp>
 #include <weft/task/current.hpp>
 #include <weft/task/signal.hpp>
+#include <weft/task/task_keeper.hpp>
 
 namespace weft::inline WEFT_ABI::observe {
 
@@ -25,10 +26,17 @@ WEFT_FUNCTION traced_body::~traced_body() {
   strand_.row->add_level(now, strand_.surplus, strand_.live);
 }
 
-WEFT_FUNCTION std::uint64_t stamp_fork(const trace_row& row) noexcept { return row.stamp(); }
+WEFT_FUNCTION std::uint64_t stamp_fork(const sched::strand& s) noexcept {
+  return s.row != nullptr ? s.row->stamp() : reinterpret_cast<std::uintptr_t>(s.unit);
+}
 
 WEFT_FUNCTION void run_traced(sched::closure& c) {
-  const traced_body here(sched::current(), c.what->options(c).name, c.stamp());
+  sched::strand& s = sched::current();
+  if (s.row == nullptr) {
+    sched::kept_unit& around = sched::unit_around(c);
+    return around.keeper->run(s, c, around);
+  }
+  const traced_body here(s, c.what->options(c).name, c.stamp());
   c.what->untraced->run(c);
 }
 

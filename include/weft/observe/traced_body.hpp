@@ -22,10 +22,12 @@ class traced_body {
   open_slice here_{};
 };
 
-/// *Returns*: the stamp of a task that the row's worker is forking now.
-std::uint64_t stamp_fork(const trace_row& row) noexcept;
+/// *Returns*: the stamp of a task that the strand is forking now: when and where, or, where there is no
+/// trace, in which unit.
+std::uint64_t stamp_fork(const sched::strand& s) noexcept;
 
-/// Stands in the descriptor of a task that is traced for the run function of its kind.
+/// Stands in the descriptor of a task that is traced for the run function of its kind. Where there is no
+/// trace, the task is shown to the keeper of its unit.
 void run_traced(sched::closure& c);
 
 /// The descriptor of traced tasks of this kind.

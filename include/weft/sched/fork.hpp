@@ -78,7 +78,7 @@ enum class fork_action : std::uint8_t {
   run_inline,
   defer,
   drop,
-  run_traced,    ///< as run_inline
+  run_traced,    ///< as run_inline, in a run that is traced, or whose tasks are shown to a keeper
   defer_traced,  ///< as defer
   record         ///< run it inside fork, and tell the recorder
 };

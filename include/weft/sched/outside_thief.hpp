@@ -35,6 +35,8 @@ class outside_thief {
 
   /// Takes one ready closure, the oldest it finds. *Returns*: the strand that stands for it, or null.
   strand* steal() noexcept;
+  /// The same, but only of these.
+  strand* steal(thief_filter may_take) noexcept;
   /// Takes another ready closure from the large frame from which one was taken, if more of them are ready
   /// there than `taken`. *Requires*: that one has not ended. *Returns*: as steal; null if the frame is not
   /// large, or somebody else is at it.

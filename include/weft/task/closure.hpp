@@ -54,7 +54,8 @@ struct descriptor {
   /// Where a program that includes the room cluster has put how the task goes to another process. Null: it
   /// does not.
   const travel_function* travels = nullptr;
-  const descriptor* untraced = nullptr;  ///< of tasks that are traced: what they are otherwise
+  /// Of tasks that are traced, or shown to a keeper: what they are otherwise.
+  const descriptor* untraced = nullptr;
   bool at_home = false;  ///< finds its objects at their own place only: nowhere else where they are renamed
 
   /// The same for tasks that differ only in whether they are traced.
@@ -107,7 +108,8 @@ struct closure {
     return base::racy_load(static_cast<const void*>(objects() + i));
   }
 
-  /// When and where it was forked, if it is traced (observe/trace.hpp). *Requires*: it has no failure yet.
+  /// When and where it was forked, if it is traced (observe/trace.hpp); in which unit, if it is shown to a
+  /// keeper (task_keeper.hpp). *Requires*: it has no failure yet.
   void set_stamp(std::uint64_t s) noexcept { stamp_ = s; }
   std::uint64_t stamp() const noexcept { return stamp_; }
 

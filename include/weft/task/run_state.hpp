@@ -11,6 +11,7 @@
 namespace weft::inline WEFT_ABI::sched {
 
 class worker_share;
+struct kept_unit;
 
 /// One run. Lives in the frame of the call of run, which returns after `finished` is set.
 ///
@@ -26,6 +27,7 @@ struct run_state {
   base::atomic<bool> stopped{false};
   base::atomic<bool> waits_end{false};  ///< its bodies wait for one another no more
   bool observed = false;                ///< its tasks are traced or recorded; constant once it has begun
+  kept_unit* unit = nullptr;            ///< in which its first body runs; constant, too
   std::stop_source source;
   std::optional<std::exception_ptr> error;
   signal finished;

@@ -32,6 +32,7 @@ struct recorded_call;
 class divisible_body;
 class worker_share;
 class run_recorder;
+struct kept_unit;
 }  // namespace weft::inline WEFT_ABI::sched
 namespace weft::inline WEFT_ABI::observe {
 class trace_row;
@@ -47,7 +48,7 @@ enum attention_bits : std::uint8_t {
   stop_asked = 8,         ///< the run of this strand was stopped
   watched = 16,           ///< somebody wants to know whether the owner still looks (watchdog.hpp)
   inlining_changed = 32,  ///< tasks may not run inside fork any more, or may again (inlining.hpp)
-  observed = 64,          ///< its tasks are traced or recorded; stays as long as it belongs to the run
+  observed = 64,          ///< its tasks are traced or recorded, or shown to a keeper (task_keeper.hpp)
   left_alone = 128,       ///< tasks are too short to be stolen: thieves stay away for some time
 };
 
@@ -195,6 +196,7 @@ struct alignas(64) strand {
   strand* previous = nullptr;
   strand* lower = nullptr;                ///< in a queue with priorities
   strand* last_of_equals = nullptr;       ///< the same
+  kept_unit* unit = nullptr;              ///< in which its bodies run (task_keeper.hpp); null: in none
   run_recorder* recorder = nullptr;       ///< of the run, if it is recorded and this is its first strand
   observe::trace_row* row = nullptr;      ///< of the executor, if there is a trace,
   observe::open_slice* slices = nullptr;  ///< the bodies on its stack, the innermost first,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <weft/cluster/detail/guests.hpp>
+#include <weft/cluster/detail/keeper.hpp>
 #include <weft/cluster/detail/lent_tasks.hpp>
 #include <weft/cluster/detail/message.hpp>
 #include <weft/cluster/detail/pace.hpp>
@@ -35,15 +36,16 @@ namespace weft::inline WEFT_ABI::remote {
 /// *Thread safety*: the thread that calls lead() or follow().
 class exchange {
  public:
-  exchange(transport& by, sched::engine& of, const cluster_options& options)
+  /// `kept`: who records tasks; null: nobody.
+  exchange(transport& by, sched::engine& of, const cluster_options& options, keeper* kept = nullptr)
       : by_(by),
         tree_{by.rank(), by.size()},
         options_(options),
         batch_(std::min<std::size_t>(options.part_bytes / 2, 64 << 10)),
         thief_(of, &lent_tasks::may_go),
         post_(by, options.part_bytes, counters_),
-        lent_(thief_, options.largest_task, counters_),
-        guests_(by, thief_, batch_),
+        lent_(thief_, options.largest_task, counters_, kept),
+        guests_(by, thief_, batch_, kept),
         victims_(by.rank(), by.size()) {}
   exchange(const exchange&) = delete;
   exchange& operator=(const exchange&) = delete;

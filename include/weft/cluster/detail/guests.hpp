@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/cluster/detail/code_address.hpp>
+#include <weft/cluster/detail/keeper.hpp>
 #include <weft/cluster/detail/message.hpp>
 #include <weft/cluster/detail/pace.hpp>
 #include <weft/cluster/detail/parcels.hpp>
@@ -45,9 +46,9 @@ class guests {
     clock::duration took{};
   };
 
-  /// `batch`: from how many bytes on nothing is added to a message.
-  guests(transport& by, sched::outside_thief& thief, std::size_t batch) noexcept
-      : by_(by), thief_(thief), batch_(batch) {}
+  /// `batch`: from how many bytes on nothing is added to a message. `kept`: who records tasks; null: nobody.
+  guests(transport& by, sched::outside_thief& thief, std::size_t batch, keeper* kept) noexcept
+      : by_(by), thief_(thief), batch_(batch), keeper_(kept) {}
   guests(const guests&) = delete;
   guests& operator=(const guests&) = delete;
   ~guests() { wait(); }
@@ -79,6 +80,15 @@ class guests {
     const auto travels =
         reinterpret_cast<sched::travel_function>(const_cast<void*>(loaded_code::at_start().at(type)));
     h->task = travels()->unpack(packed);
+    if (packed.get<bool>()) {
+      task_name name;
+      unsigned level = 0;
+      packed(name.high, name.low, level);
+      if (keeper_ != nullptr && keeper_->is_on()) {
+        keeper_->enter(h->unit, name, level);
+        h->run.unit = &h->unit;
+      }
+    }
     h->task->of = h.get();
     h->task->ended = &end_;
     h->stopping.emplace(h->run.source.get_token(), on_stop{h.get()});
@@ -195,6 +205,7 @@ class guests {
     std::unique_ptr<guest> task;
     clock::time_point come;
     bool ahead = false;
+    recorded_unit unit;  // unless its keeper is null
     sched::run_state run;
     std::optional<std::stop_callback<on_stop>> stopping;
   };
@@ -210,6 +221,8 @@ class guests {
     h->stopping.reset();
     // Acquire pairs with stop().
     const bool stopped = h->run.stopped.load(base::memory_order_acquire);
+    if (h->unit.keeper != nullptr && failure == nullptr && !stopped)
+      self.keeper_->ended_for_other(h->unit.name);
     const key name = h->name;
     const clock::time_point come = h->come;
     try {
@@ -294,6 +307,7 @@ class guests {
   transport& by_;
   sched::outside_thief& thief_;
   const std::size_t batch_;
+  keeper* const keeper_;
   std::uint32_t run_ = 0;  // constant while there are guests
   std::set<key> early_stops_;
   mutable base::mutex mutex_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/cluster/detail/code_address.hpp>
+#include <weft/cluster/detail/keeper.hpp>
 #include <weft/cluster/detail/message.hpp>
 #include <weft/cluster/detail/parcels.hpp>
 #include <weft/cluster/detail/travel.hpp>
@@ -13,6 +14,8 @@
 
 #include <exception>
 #include <new>
+#include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -24,17 +27,15 @@ namespace weft::inline WEFT_ABI::remote {
 /// *Thread safety*: the thread that serves.
 class lent_tasks {
  public:
-  lent_tasks(sched::outside_thief& thief, std::size_t largest, cluster_counters& counters) noexcept
-      : thief_(thief), largest_(largest), counters_(counters) {}
+  /// `kept`: who records tasks; null: nobody.
+  lent_tasks(sched::outside_thief& thief, std::size_t largest, cluster_counters& counters,
+             keeper* kept) noexcept
+      : thief_(thief), largest_(largest), counters_(counters), keeper_(kept) {}
   lent_tasks(const lent_tasks&) = delete;
   lent_tasks& operator=(const lent_tasks&) = delete;
 
   /// Whether this one may go.
-  static bool may_go(const sched::closure& c) noexcept {
-    if (c.what->travels == nullptr || *c.what->travels == nullptr) return false;
-    const sched::travel* const how = (*c.what->travels)();
-    return how != nullptr && how->may_go(c);
-  }
+  static bool may_go(const sched::closure& c) noexcept { return way_of(c) != nullptr; }
 
   /// Appends ready tasks to an answer, the oldest first: one, since it is the largest as a rule; and where
   /// that is from a large frame, more of them, at most `wanted`, until half of what is ready there is taken
@@ -63,6 +64,7 @@ class lent_tasks {
     const away a = no_longer_away_(id);
     sched::closure& c = sched::outside_thief::task_of(*a.place);
     std::exception_ptr thrown;
+    if (results && well && !stopped && !a.stopped) record_(a, r);
     try {
       if (!well) thrown = detail::unpack_exception(r);
       if (results)
@@ -135,6 +137,11 @@ class lent_tasks {
     const sched::travel* how;
     int to;
     bool stopped = false;  // and the other process was told
+    // Where tasks are recorded:
+    task_name name{};
+    code_address type{};
+    const recorded_unit* around = nullptr;  // null: it is not known
+    base::clock::time_point gone{};
   };
 
   /// The next one to go, behind `last`, if there was one, and so many in all.
@@ -154,17 +161,20 @@ class lent_tasks {
     }
     sched::closure& c = sched::outside_thief::task_of(s);
     const std::size_t before = w.bytes().size();
+    std::optional<bytes> known;
     try {
       const item_frame whole(w);
       const std::size_t begin = w.bytes().size();
       w.limit(largest_ <= SIZE_MAX - begin ? begin + largest_ : SIZE_MAX);
-      const code_address type = loaded_code::at_start().find(reinterpret_cast<const void*>(*c.what->travels));
-      const sched::travel* const how = (*c.what->travels)();
-      w(++last_id_, type.module, type.offset);
-      how->pack(c, w);
-      whole.close(w);
+      away a{.place = &s, .how = way_of(c), .to = to, .type = type_of(c)};
+      w(last_id_ + 1, a.type.module, a.type.offset);
+      const std::size_t packed = w.bytes().size();
+      a.how->pack(c, w);
       w.limit(SIZE_MAX);
-      away_.emplace(last_id_, away{&s, how, to});
+      w(records_());
+      if (records_()) known = prepare_record_(a, w, packed);
+      whole.close(w);
+      if (!known) away_.emplace(++last_id_, a);
     } catch (...) {  // it is too long, or there is no memory: then it is executed here
       w.bytes().resize(before);
       w.limit(SIZE_MAX);
@@ -172,8 +182,48 @@ class lent_tasks {
       thief_.give_back(s);
       return false;
     }
+    if (known) {
+      w.bytes().resize(before);
+      end_as_known_(s, *known);
+      return false;
+    }
     ++counters_.closures_sent;
     return true;
+  }
+  bool records_() const noexcept { return keeper_ != nullptr && keeper_->is_on(); }
+  /// Adds what a process that records tasks is to know of one that is packed from there on. *Returns*: how it
+  /// has ended in an earlier job, if that is known.
+  std::optional<bytes> prepare_record_(away& a, writer& w, std::size_t packed) {
+    // But for the mark behind it.
+    a.name = name_of(w.bytes().data() + packed, w.bytes().size() - packed - 1, a.type.module, a.type.offset);
+    const sched::closure& c = sched::outside_thief::task_of(*a.place);
+    if (c.what->untraced != nullptr) a.around = static_cast<recorded_unit*>(&sched::unit_around(c));
+    a.gone = base::clock::now();
+    w(a.name.high, a.name.low, a.around != nullptr ? a.around->level + 1 : unit_lengths::levels);
+    return keeper_->find(a.name, a.type);
+  }
+  void end_as_known_(sched::strand& s, const bytes& results) {
+    sched::closure& c = sched::outside_thief::task_of(s);
+    const sched::travel* const how = (*c.what->travels)();
+    std::exception_ptr thrown;
+    try {
+      reader r{std::span<const std::byte>(results)};
+      how->take_back(c, r, true);
+    } catch (...) {
+      thrown = std::current_exception();
+      how->lose(c);
+    }
+    thief_.end(s, std::move(thrown));
+  }
+  /// It has ended well, and its results come next.
+  void record_(const away& a, reader results) {
+    if (!records_() || a.around == nullptr || sched::outside_thief::stopped(*a.place)) return;
+    try {
+      bytes all(results.left());
+      results.take(all.data(), all.size());
+      keeper_->add(a.name, a.around, a.type, std::move(all), base::clock::now() - a.gone);
+    } catch (const std::bad_alloc&) {  // it may be executed again
+    }
   }
   away no_longer_away_(std::uint64_t id) {
     const auto found = away_.find(id);
@@ -186,6 +236,7 @@ class lent_tasks {
   sched::outside_thief& thief_;
   const std::size_t largest_;
   cluster_counters& counters_;
+  keeper* const keeper_;
   std::uint64_t last_id_ = 0;
   std::unordered_map<std::uint64_t, away> away_;
   std::vector<sched::strand*> returned_;  // which others have declined

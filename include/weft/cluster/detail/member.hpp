@@ -4,12 +4,16 @@
 
 #include <weft/base/thread.hpp>
 #include <weft/cluster/detail/exchange.hpp>
+#include <weft/cluster/detail/finished_tasks.hpp>
+#include <weft/cluster/detail/keeper.hpp>
+#include <weft/cluster/detail/run_checkpoints.hpp>
 #include <weft/cluster/detail/task_travel.hpp>
 #include <weft/flow/runtime.hpp>
 
 #include <exception>
 #include <functional>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -43,6 +47,7 @@ class outcome {
     else if constexpr (!std::is_void_v<R>)
       value_.emplace(r.get<R>());
   }
+  bool well() const noexcept { return thrown_ == nullptr; }
   R get() {
     if (thrown_) std::rethrow_exception(thrown_);
     if constexpr (!std::is_void_v<R>) return *std::move(value_);
@@ -57,14 +62,24 @@ class outcome {
 class member {
  public:
   /// `options.runtime.workers` is the number of workers. *Throws*: as weft::runtime.
-  member(transport& by, const cluster_options& options) : by_(by), runtime_(options.runtime) {
+  member(transport& by, const cluster_options& options)
+      : by_(by), runtime_(options.runtime), keeper_(options.largest_task, runtime_.workers()) {
     if (options.part_bytes < 1 << 10 || options.part_bytes > 1 << 30)
       throw option_error(
           "weft: cluster_options::part_bytes is invalid; expected from 1024 to 1073741824 bytes");
+    if (!(options.checkpoint_seconds >= 0))
+      throw option_error(
+          "weft: cluster_options::checkpoint_seconds is invalid; expected seconds, or 0 for none");
+    if (!options.checkpoint.empty() && options.checkpoint_seconds > 0)
+      checkpoints_.emplace(by.rank(), by.size()).write_to(options.checkpoint, options.checkpoint_seconds);
     if (by.size() == 1) return;
     flow::runtime_key::set_rank(runtime_, static_cast<unsigned>(by.rank()), static_cast<unsigned>(by.size()));
-    exchange_.emplace(by, flow::runtime_key::engine(runtime_), options);
+    exchange_.emplace(by, flow::runtime_key::engine(runtime_), options, &keeper_);
   }
+
+  /// For tests: from now on tasks of runs are recorded there, and looked for; null: nowhere. *Requires*:
+  /// there are no files, and no run is going on.
+  void record_in(finished_tasks* records) noexcept { records_ = records; }
 
   /// What all processes call with the same `f`, which process 0 runs. *Throws*: what `f` throws, weft::error.
   template <class F, class... A>
@@ -75,6 +90,8 @@ class member {
         "weft: cluster::run returns the same in all processes, so the type of the result must be one that "
         "can be sent: a number, a container or an aggregate of such, or a type with serialize");
     outcome<R> end;
+    recorded_run recorded(checkpoints_);
+    const shown_run shown(*this);
     if (!exchange_) {
       end.capture([&] { return runtime_.run(std::forward<F>(f), std::forward<A>(arguments)...); });
     } else if (by_.rank() == 0) {
@@ -97,17 +114,55 @@ class member {
       reader r{std::span<const std::byte>(told)};
       end.unpack(r);
     }
+    recorded.end(end.well());
     return end.get();
+  }
+  /// As run_checkpoints::resume.
+  std::size_t resume(const std::string& path) {
+    if (!checkpoints_) checkpoints_.emplace(by_.rank(), by_.size());
+    return checkpoints_->resume(path);
   }
 
   weft::runtime& runtime() noexcept { return runtime_; }
   cluster_counters counters() const noexcept {
-    return exchange_ ? exchange_->counters() : cluster_counters{};
+    cluster_counters all = exchange_ ? exchange_->counters() : cluster_counters{};
+    all.tasks_recorded = keeper_.recorded();
+    all.tasks_found = keeper_.found();
+    if (checkpoints_) {
+      all.checkpoints = checkpoints_->written();
+      all.checkpoints_failed = checkpoints_->failed();
+    }
+    return all;
   }
 
  private:
+  /// While it lives, tasks are shown to the keeper, if they are to be recorded.
+  class shown_run {
+   public:
+    explicit shown_run(member& of) : of_(of) {
+      const auto& files = of_.checkpoints_;
+      finished_tasks* const in = files ? &of_.checkpoints_->tasks() : of_.records_;
+      if (in == nullptr || !flow::runtime_key::set_unit(of_.runtime_, &of_.root_)) return;
+      of_.keeper_.begin(in, !files || files->writes());
+      of_.keeper_.enter(of_.root_, {}, 0);
+    }
+    shown_run(const shown_run&) = delete;
+    shown_run& operator=(const shown_run&) = delete;
+    ~shown_run() {
+      flow::runtime_key::set_unit(of_.runtime_, nullptr);
+      of_.keeper_.begin(nullptr, false);
+    }
+
+   private:
+    member& of_;
+  };
+
   transport& by_;
   weft::runtime runtime_;
+  keeper keeper_;
+  recorded_unit root_;
+  finished_tasks* records_ = nullptr;
+  std::optional<run_checkpoints> checkpoints_;
   std::optional<exchange> exchange_;  // ends before the runtime that it steals from
 };
 

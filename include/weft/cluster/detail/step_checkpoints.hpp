@@ -3,6 +3,7 @@
 // parts when all are there, and any number of processes read them.
 #pragma once
 
+#include <weft/cluster/detail/checkpoint_file.hpp>
 #include <weft/cluster/detail/message.hpp>
 #include <weft/cluster/detail/step_record.hpp>
 #include <weft/cluster/transport.hpp>
@@ -97,11 +98,8 @@ class step_checkpoints {
       w(identity_(), c.number, c.done, c.parts);
       w(io::crc32c(w.bytes().data(), w.bytes().size()));
       in_.sync();  // the names of the parts
-      io::unnamed_file fresh(in_, name_, 0666);
-      fresh.content().write_at(w.bytes().data(), w.bytes().size(), 0);
-      fresh.content().sync_data();
-      fresh.publish(name_, true).close();
-      in_.sync();
+      publish_file(in_, name_, true,
+                   [&w](io::file& f) { f.write_at(w.bytes().data(), w.bytes().size(), 0); });
       tidy(c.number);
     });
   }
@@ -126,12 +124,12 @@ class step_checkpoints {
   std::optional<checkpoint> last() const {
     const std::optional<io::file> f = in_.open_if_exists(name_, O_RDONLY);
     if (!f) return std::nullopt;
-    const bytes all = read_(*f);
+    const bytes all = read_file(*f);
     std::uint32_t sum = 0;
     if (all.size() < magic_.size() + sizeof sum || std::memcmp(all.data(), magic_.data(), magic_.size()) != 0)
       throw error("weft: '" + f->path() + "' is not a checkpoint of a partitioned step");
     std::memcpy(&sum, all.data() + all.size() - sizeof sum, sizeof sum);
-    if (sum != io::crc32c(all.data(), all.size() - sizeof sum)) refuse_(f->path());
+    if (sum != io::crc32c(all.data(), all.size() - sizeof sum)) refuse_damaged_file(f->path());
     reader r(std::span<const std::byte>(all).subspan(magic_.size()));
     if (r.get<std::uint64_t>() != identity_())
       throw error("weft: '" + f->path() +
@@ -146,9 +144,10 @@ class step_checkpoints {
     for (std::size_t which = 0; which < c.parts.size(); ++which) {
       const io::file f = in_.open(part_name_(c.number, which), O_RDONLY);
       const checkpoint_part& p = c.parts[which];
-      if (f.size() != p.size) refuse_(f.path());
-      const bytes all = read_(f);
-      if (all.size() != p.size || io::crc32c(all.data(), all.size()) != p.checksum) refuse_(f.path());
+      if (f.size() != p.size) refuse_damaged_file(f.path());
+      const bytes all = read_file(f);
+      if (all.size() != p.size || io::crc32c(all.data(), all.size()) != p.checksum)
+        refuse_damaged_file(f.path());
       reader r{std::span(all)};
       while (r.left() != 0) {
         const auto& o = *objects_.at(r.get<std::uint32_t>()).of;
@@ -162,19 +161,11 @@ class step_checkpoints {
  private:
   static constexpr std::string_view magic_ = "weft step checkpoint 1\n";
 
-  [[noreturn]] static void refuse_(const std::string& path) {
-    throw error("weft: '" + path + "' is damaged: its size or its checksum is wrong");
-  }
   template <class T>
   static bool is_ready_(const std::future<T>& f, bool wait) {
     if (!f.valid()) return false;
     if (wait) f.wait();
     return f.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  }
-  static bytes read_(const io::file& f) {
-    bytes all(f.size());
-    all.resize(f.read_at(all.data(), all.size(), 0));
-    return all;
   }
   std::string part_name_(std::uint64_t number, std::size_t which) const {
     return name_ + ".part-" + io::hexadecimal(number) + "-" + std::to_string(which);

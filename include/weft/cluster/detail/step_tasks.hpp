@@ -56,7 +56,7 @@ class step_task {
     std::copy(objects_.begin(), objects_.end(), objects);
     ::new (static_cast<void*>(objects + objects_.size())) tail{this, iteration};
     c.local = options_.local;
-    if (traced) c.set_stamp(observe::stamp_fork(*s.row));
+    if (traced) c.set_stamp(observe::stamp_fork(s));
     sched::defer(s, c);
     return true;
   }

@@ -62,6 +62,7 @@ struct guest_argument {
   void unpack(reader& r) { value.emplace(r.get<kept>()); }
   kept take() { return *std::move(value); }
   void pack_result(writer&, const kept*) const {}
+  static void pack_written(const kept&, writer&) {}
   static void take_back(kept&, reader&, bool) {}
 };
 /// An object of its own, for one that the task accesses.
@@ -86,6 +87,9 @@ struct guest_argument<Adaptor> {
   void pack_result([[maybe_unused]] writer& w, const kept*) const {
     if constexpr (out) w(value);
   }
+  static void pack_written([[maybe_unused]] const kept& k, [[maybe_unused]] writer& w) {
+    if constexpr (out) w(*k);
+  }
   static void take_back([[maybe_unused]] const kept& k, [[maybe_unused]] reader& r, bool) {
     if constexpr (out) r(*k);  // in place: others may hold addresses of its elements
   }
@@ -101,9 +105,10 @@ struct guest_contribution {
   static void pack(const kept& k, writer& w) { pack_callable(k.op, w); }
   void unpack(reader& r) { op.emplace(unpack_callable<Op>(r)); }
   kept take() { return {reinterpret_cast<T*>(nowhere), *std::move(op), nullptr, true}; }
-  void pack_result(writer& w, const kept* k) const {
-    w(k->part.has_value());
-    if (k->part) w(*k->part);
+  void pack_result(writer& w, const kept* k) const { pack_written(*k, w); }
+  static void pack_written(const kept& k, writer& w) {
+    w(k.part.has_value());
+    if (k.part) w(*k.part);
   }
   static void take_back(kept& k, reader& r, bool apart) {
     k.privatized = apart;
@@ -251,6 +256,33 @@ struct travel_key<task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...
     if (!contributes || !self.privatized) self.destroy_payload();
   }
 
+  template <std::size_t N>
+  static void pack_written_argument(task_type& self, remote::writer& w) {
+    using binding = typename task_type::template nth_binding<N>;
+    if constexpr (binding::access || binding::parts != 0)  // other arguments are destroyed
+      remote::guest_argument<binding>::pack_written(self.template kept<N>(), w);
+  }
+  static void pack_written(sched::closure& c, remote::writer& w) {
+    auto& self = static_cast<task_type&>(c);
+    (pack_written_argument<I>(self, w), ...);
+    if constexpr (!std::is_void_v<R>) w(*self.target().place);
+  }
+  static void fold(sched::closure& c) {
+    struct at_end {
+      task_type& self;
+      ~at_end() {
+        self.privatized = false;
+        self.destroy_payload();
+      }
+    } const ended{static_cast<task_type&>(c)};
+    for (std::uint32_t part = 0; part < task_type::part_count; ++part) task_type::fold_(c, part);
+  }
+  static constexpr auto fold_if_any() noexcept {
+    void (*how)(sched::closure&) = nullptr;
+    if constexpr (contributes) how = &fold;
+    return how;
+  }
+
   static constexpr bool repeats =
       std::is_void_v<R> && std::copy_constructible<F> && (remote::argument_repeats<Adaptors> && ...);
   static std::unique_ptr<remote::repeatable> repeat(const sched::closure& c) {
@@ -263,14 +295,17 @@ struct travel_key<task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...
     if constexpr (repeats) how = &repeat;
     return how;
   }
-  static constexpr sched::travel all{&may_go, &pack, &unpack, &take_back, &lose, repeat_if_possible()};
+  static constexpr sched::travel all{
+      &may_go, &pack, &unpack, &take_back, &lose, repeat_if_possible(), &pack_written, fold_if_any()};
   /// What is known of tasks that do not travel: at most how they are repeated where they are.
   static constexpr sched::travel stays{[](const sched::closure&) noexcept { return false; },
                                        nullptr,
                                        nullptr,
                                        nullptr,
                                        nullptr,
-                                       repeat_if_possible()};
+                                       repeat_if_possible(),
+                                       nullptr,
+                                       nullptr};
 };
 
 template <class Task>

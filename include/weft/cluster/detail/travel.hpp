@@ -40,6 +40,12 @@ struct travel {
   /// Makes a copy of it that can be executed again and again (repeatable.hpp). Null: it has none. *Throws*:
   /// std::bad_alloc, what copying throws.
   std::unique_ptr<remote::repeatable> (*repeat)(const closure& c);
+  /// It has ended well here, with all below it, and its contributions are still apart: adds what
+  /// guest::pack_results would.
+  void (*pack_written)(closure& c, remote::writer& w);
+  /// Folds contributions that were made apart into their objects, and destroys the arguments. Null: tasks of
+  /// this type have none. *Throws*: what the operations throw.
+  void (*fold)(closure& c);
 };
 
 }  // namespace sched

@@ -108,6 +108,10 @@ inline constexpr bool right_travels =
     !Adaptor::weak && !waits_for_object<Adaptor> && !defers_specially<Adaptor> && !sets_apart<Adaptor> &&
     (Adaptor::access || Adaptor::plain || Adaptor::parts != 0);
 
+/// The same of a task with all of these.
+template <class F, class... Adaptors>
+inline constexpr bool rights_travel = (right_travels<Adaptors> && ... && !divides<F>);
+
 /// A closure with its payload. The addresses of the objects come first, as sched::closure::objects() expects:
 /// those of the accesses in order of the parameters, then the result's.
 template <class F, class R, bool WithOptions, class Indices, class... Adaptors>
@@ -148,7 +152,7 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...> final : pu
   }
   ~task() {}  // run and drop destroy the payload
 
-  /// It is to be traced. *Requires*: it is not linked yet.
+  /// It is to be traced, or shown to a keeper. *Requires*: it is not linked yet.
   void trace(std::uint64_t stamp) noexcept {
     what = &traced_;
     set_stamp(stamp);
@@ -310,7 +314,7 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...> final : pu
     (note_kind<I>(kinds), ...);
     return kinds;
   }();
-  static constexpr bool travels = (right_travels<Adaptors> && ... && !divides<F>);
+  static constexpr bool travels = rights_travel<F, Adaptors...>;
   static constexpr sched::descriptor what_{&run_,
                                            &drop_,
                                            modes_.data(),

@@ -6,6 +6,7 @@
 #include <weft/sched/sync.hpp>
 #include <weft/task/run_recorder.hpp>
 #include <weft/task/run_state.hpp>
+#include <weft/task/task_keeper.hpp>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -297,6 +298,8 @@ WEFT_FUNCTION void drain_children(strand& s) {
   s.inline_name = name;
   s.floor = floor;
   s.left.resume(left);
+  if (s.unit != nullptr) [[unlikely]]
+    reconsider_unit(s);
   if (s.weak != nullptr && s.weak->floor == floor) [[unlikely]]
     begin_weak_anew(s);
 }

@@ -215,6 +215,7 @@ class engine {
     // Sequentially consistent, with stop(): either this sees the flag, or stop sees the strand's run.
     s.run.store(&run, base::memory_order_seq_cst);
     s.share.store(run.share, base::memory_order_relaxed);  // published with the strand
+    s.unit = nullptr;
     if (run.stopped.load(base::memory_order_seq_cst))
       s.attention.fetch_or(stop_asked, base::memory_order_seq_cst);
   }
@@ -266,6 +267,7 @@ class engine {
 
   const runtime_options options;
   unsigned wanted_surplus;                              ///< constant while a run is going on
+  kept_unit* unit = nullptr;                            ///< of runs called outside tasks; as constant
   const std::unique_ptr<observe::watched_trace> trace;  ///< may be null
   context_pool contexts;
   ready_strands submitted;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/sched/detail/recording.hpp>
+#include <weft/task/task_keeper.hpp>
 
 #include <algorithm>
 
@@ -139,16 +140,17 @@ WEFT_COLD WEFT_FUNCTION fork_action classify_rare_fork(strand& s) noexcept {
     run_left_alone(s);
     if (failing(s)) return classify_rare_fork(s);
   }
-  if ((s.attention.load(base::memory_order_relaxed) & observed) != 0) {  // the owner's own store
+  const bool is_observed = (s.attention.load(base::memory_order_relaxed) & observed) != 0;  // its own store
+  if (is_observed && (s.row != nullptr || s.recorder != nullptr || is_kept(s))) {
     if (s.recorder != nullptr) return fork_action::record;
     if (s.live >= s.cap) make_room(s);
     if (failing(s)) return classify_rare_fork(s);
     if (s.pending() || context::stack_pointer() <= s.inline_limit || s.exposes_task())
-      return s.row != nullptr ? fork_action::defer_traced : fork_action::defer;
+      return fork_action::defer_traced;
     s.restore_limit();
-    if (s.row == nullptr) return fork_action::run_inline;
     return fork_action::run_traced;
   }
+  if (is_observed) enter_unit(s, s.unit);  // the keeper has seen enough
   return s.pending() ? fork_action::defer : fork_action::run_inline;
 }
 

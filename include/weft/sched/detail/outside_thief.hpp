@@ -4,6 +4,7 @@
 
 #include <weft/sched/detail/worker_loop.hpp>
 #include <weft/sched/outside_thief.hpp>
+#include <weft/task/task_keeper.hpp>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -23,6 +24,13 @@ WEFT_FUNCTION strand* outside_thief::steal() noexcept {
   hand_->running_.store(nullptr, base::memory_order_relaxed);  // no thief knows this worker
   if (got == nullptr) hand_->announce_hunger();
   set_current(context::outside);
+  return got;
+}
+
+WEFT_FUNCTION strand* outside_thief::steal(thief_filter may_take) noexcept {
+  const thief_filter usual = std::exchange(hand_->may_take_, may_take);
+  strand* const got = steal();
+  hand_->may_take_ = usual;
   return got;
 }
 
@@ -97,6 +105,7 @@ WEFT_FUNCTION strand& outside_thief::execute(outside_task& task, run_state& run)
   run.observed = engine_.trace != nullptr;
   s.root.current.store(task.root, base::memory_order_relaxed);  // published by submit
   engine::join_run(s, run);
+  if (run.unit != nullptr && !run.observed) enter_unit(s, run.unit);
   engine_.submit(s);
   return s;
 }

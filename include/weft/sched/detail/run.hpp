@@ -4,6 +4,7 @@
 
 #include <weft/sched/detail/worker_loop.hpp>
 #include <weft/sched/run.hpp>
+#include <weft/task/task_keeper.hpp>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -41,7 +42,10 @@ WEFT_FUNCTION void run_call::execute(closure& root, const std::stop_token& stop,
   s.recorder = record;
   run_.observed = engine_.trace != nullptr || record != nullptr;
   s.root.current.store(&root, base::memory_order_relaxed);  // published by submit
+  // A run inside a task belongs to that.
+  if (!run_.observed) run_.unit = is_outside(caller_) ? engine_.unit : caller_.unit;
   engine::join_run(s, run_);
+  if (run_.unit != nullptr) enter_unit(s, run_.unit);
   base::probe::run_begin(&engine_, &run_);
   {
     const std::stop_callback drop_the_rest(run_.source.get_token(), [this] { engine_.stop(run_); });
