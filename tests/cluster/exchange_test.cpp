@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 #include "support/scratch.hpp"
 
+#include <weft/append.hpp>
 #include <weft/cluster/threads.hpp>
 #include <weft/threads.hpp>
 #include <weft/weft.hpp>
@@ -526,6 +527,45 @@ TEST_CASE("what a guest forks goes on to third processes", "[cluster]") {
   });
   REQUIRE(got == 28);
   CHECK(sent_by_others(c) > 0);
+}
+
+static std::thread::id first_worker;  // of the first process's only worker
+
+TEST_CASE("a stream is written by the process that has it, with lines that others have made", "[cluster]") {
+  const weft_test::scratch in;
+  constexpr int lines = 300;
+  std::string expected;
+  for (int i = 0; i < lines; ++i)
+    expected += std::string(static_cast<std::size_t>(i % 17), 'a') + std::to_string(i) + '\n';
+  for (unsigned disorder = 0; disorder < 4; ++disorder) {
+    const int processes = 1 + static_cast<int>(disorder);
+    const std::string path = (in.path() / std::to_string(processes)).string();
+    weft::thread_cluster c(processes, {}, {.disorder = disorder});
+    executed = 0;
+    c.run([&path, others = processes > 1] {
+      weft::append_file out(path, {.sync = false});
+      first_worker = std::this_thread::get_id();
+      weft::fork(
+          [others](weft::append to) {  // the serial program writes this body's lines between those around it
+            for (int i = 0; i < lines; ++i) {
+              weft::shared<std::string> line;
+              weft::fork(
+                  [](int k, weft::write<std::string> l) {
+                    l = std::string(static_cast<std::size_t>(k % 17), 'a') + std::to_string(k) + '\n';
+                    if (std::this_thread::get_id() != first_worker) ++executed;
+                  },
+                  i, line);
+              weft::fork([](weft::read<std::string> l, weft::append at) { at.write(*l); }, line, to);
+              if (others && i % 100 == 10) wait_for_others(1 + i / 100);
+            }
+          },
+          out);
+      weft::sync();
+      out.close();
+    });
+    CHECK(weft_test::slurp(path) == expected);
+    if (processes > 1) CHECK(sent(c) >= lines / 100);
+  }
 }
 
 TEST_CASE("messages that overtake each other, and come late, change nothing", "[cluster]") {
