@@ -35,6 +35,11 @@ class runtime_state {
   bool write_trace() const;
   /// Says in the trace that this process is one of several, which have numbers from 0.
   void set_rank(unsigned rank, unsigned processes) const;
+  /// In which unit the runs begin that are called outside tasks; null: in none. Nothing is shown to a keeper
+  /// by a runtime that is traced. *Requires*: no run is active.
+  void set_unit(kept_unit* unit) const noexcept;
+  /// Whether there is a trace.
+  bool is_traced() const noexcept;
 
  private:
   struct parts;
