@@ -50,6 +50,8 @@ class outside_thief {
 
   /// Whether the run to which a strand belongs was stopped. *Requires*: it has not ended.
   static bool stopped(const strand& s) noexcept;
+  /// The unit in which that run began; null: none. *Requires*: the same.
+  static kept_unit* unit_of_run(const strand& s) noexcept;
   /// Stops that run, as one of its bodies might.
   static void request_stop(strand& s) noexcept;
   /// Stops a run for which execute() was called: what has not started is dropped. *Thread safety*: any

@@ -74,6 +74,10 @@ WEFT_FUNCTION bool outside_thief::stopped(const strand& s) noexcept {
   return s.run.load(base::memory_order_relaxed)->stopped.load(base::memory_order_acquire);  // see stop
 }
 
+WEFT_FUNCTION kept_unit* outside_thief::unit_of_run(const strand& s) noexcept {
+  return s.run.load(base::memory_order_relaxed)->unit;  // constant, both
+}
+
 WEFT_FUNCTION void outside_thief::request_stop(strand& s) noexcept {
   s.run.load(base::memory_order_relaxed)->source.request_stop();  // constant while it has not ended
 }
