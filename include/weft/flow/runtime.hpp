@@ -164,8 +164,8 @@ struct flow::runtime_key {
     r.state_.set_rank(rank, processes);
   }
   /// As sched::runtime_state::set_unit, and is_traced.
-  static void set_unit(const runtime& r, sched::kept_unit* unit) noexcept { r.state_.set_unit(unit); }
-  static bool is_traced(const runtime& r) noexcept { return r.state_.is_traced(); }
+  static void set_unit(const runtime& r, sched::kept_unit* unit) { r.state_.set_unit(unit); }
+  static bool is_traced(const runtime& r) { return r.state_.is_traced(); }
 };
 
 }  // namespace weft::inline WEFT_ABI

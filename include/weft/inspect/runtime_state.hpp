@@ -37,9 +37,9 @@ class runtime_state {
   void set_rank(unsigned rank, unsigned processes) const;
   /// In which unit the runs begin that are called outside tasks; null: in none. Nothing is shown to a keeper
   /// by a runtime that is traced. *Requires*: no run is active.
-  void set_unit(kept_unit* unit) const noexcept;
+  void set_unit(kept_unit* unit) const;
   /// Whether there is a trace.
-  bool is_traced() const noexcept;
+  bool is_traced() const;
 
  private:
   struct parts;
