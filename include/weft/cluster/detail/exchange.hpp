@@ -19,6 +19,7 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,7 @@ class exchange {
         tree_{by.rank(), by.size()},
         options_(options),
         batch_(std::min<std::size_t>(options.part_bytes / 2, 64 << 10)),
+        keeper_(kept),
         thief_(of, &lent_tasks::may_go),
         post_(by, options.part_bytes, counters_),
         lent_(thief_, options.largest_task, counters_, kept),
@@ -147,6 +149,7 @@ class exchange {
       next_look_ = now + microseconds(50);
       some |= tell_stops_();
       some |= decline_();
+      if (working && keeper_ != nullptr && keeper_->is_on() && keeper_->wants_unit(now)) some |= take_unit_();
     }
     const bool hungry = working && by_.size() > 1 && thief_.workers_idle();
     if (working && by_.size() > 1 && !asked_) some |= ask_if_it_helps_(now, hungry);
@@ -286,7 +289,16 @@ class exchange {
     ++counters_.requests;
     send_(victims_.next(), kind::request, m.seal());
   }
+  /// Has a ready task executed here so that its end is recorded, as if it had come from another process.
+  bool take_unit_() {
+    writer w;
+    if (!lent_.lend_to_self(w, by_.rank())) return false;
+    reader all{std::span<const std::byte>(w.bytes())};
+    execute_(all, by_.rank());
+    return true;
+  }
   void answer_(incoming& m) {
+    if (const auto own = guests_.give_up_own()) lent_.declined(own->second, false);
     const auto wanted = m.body().get<unsigned>();
     outgoing answer(kind::tasks, m.run());
     task_range lent;
@@ -306,16 +318,19 @@ class exchange {
   }
   void take_in_(incoming& m) {
     note_answer_(m.body().left() != 0);
-    while (m.body().left() != 0) {
-      reader task = m.body().part(m.body().get<std::uint64_t>());
-      const auto id = reader(task).get<std::uint64_t>();
-      try {
-        guests_.execute(task, m.from());
-        ++counters_.closures_received;
-      } catch (const std::bad_alloc&) {
-        ++counters_.memory_refused;
-        give_back_(m.from(), id, true);
-      }
+    while (m.body().left() != 0) counters_.closures_received += execute_(m.body(), m.from());
+  }
+  /// *Returns*: false if there is no memory for the task that comes next.
+  bool execute_(reader& from_there, int from) {
+    reader task = from_there.part(from_there.get<std::uint64_t>());
+    const auto id = reader(task).get<std::uint64_t>();
+    try {
+      guests_.execute(task, from);
+      return true;
+    } catch (const std::bad_alloc&) {
+      ++counters_.memory_refused;
+      give_back_(from, id, true);
+      return false;
     }
   }
   bool send_reports_() {
@@ -335,6 +350,7 @@ class exchange {
   }
 
   void send_(int to, kind of, bytes message, task_range about = {}) {
+    if (to == by_.rank()) return receive_(std::move(message), to);
     post_.send(to, of, std::move(message), about);
   }
 
@@ -342,6 +358,7 @@ class exchange {
   const process_tree tree_;
   const cluster_options options_;
   const std::size_t batch_;  // from how many bytes on nothing is added to a message
+  keeper* const keeper_;
   sched::outside_thief thief_;
   cluster_counters counters_;
   parcels post_;

@@ -94,7 +94,7 @@ class guests {
     h->stopping.emplace(h->run.source.get_token(), on_stop{h.get()});
     try {
       const std::lock_guard hold(mutex_);
-      h->ahead = active_(thief_.workers()) == thief_.workers();
+      h->ahead = from != by_.rank() && active_(thief_.workers()) == thief_.workers();
       running_.emplace(h->name, entry{h->run.source, h.get()});
     } catch (...) {
       drop_(*h);
@@ -124,21 +124,12 @@ class guests {
   /// Gives up a guest that came while all workers had something to do, and has waited for one for so long:
   /// another process may have one. *Returns*: it; nothing if there is none.
   std::optional<key> give_up(clock::duration at_least) {
-    std::unique_ptr<host> over;
-    {
-      const std::lock_guard hold(mutex_);
-      const auto now = clock::now();
-      const auto found = std::find_if(running_.begin(), running_.end(), [&](const auto& g) {
-        return g.second.place != nullptr && g.second.of->ahead && now - g.second.of->come >= at_least &&
-               thief_.withdraw(*g.second.place);
-      });
-      if (found == running_.end()) return {};
-      over.reset(found->second.of);
-      running_.erase(found);
-    }
-    drop_(*over);
-    count_.fetch_sub(1, base::memory_order_relaxed);  // by the thread that waits for zero
-    return over->name;
+    const auto now = clock::now();
+    return withdraw_([&](const host& h) { return h.ahead && now - h.come >= at_least; });
+  }
+  /// The same of one that has come from this process itself.
+  std::optional<key> give_up_own() {
+    return withdraw_([this](const host& h) { return h.name.first == by_.rank(); });
   }
   /// The run of a guest was stopped where it comes from. It may have ended, or not have come yet.
   void stop(const key& name) {
@@ -210,6 +201,23 @@ class guests {
     std::optional<std::stop_callback<on_stop>> stopping;
   };
 
+  /// Takes back one for which `may` is true, unless all of these have begun.
+  template <class May>
+  std::optional<key> withdraw_(May may) {
+    std::unique_ptr<host> over;
+    {
+      const std::lock_guard hold(mutex_);
+      const auto found = std::find_if(running_.begin(), running_.end(), [&](const auto& g) {
+        return g.second.place != nullptr && may(*g.second.of) && thief_.withdraw(*g.second.place);
+      });
+      if (found == running_.end()) return {};
+      over.reset(found->second.of);
+      running_.erase(found);
+    }
+    drop_(*over);
+    count_.fetch_sub(1, base::memory_order_relaxed);  // by the thread that waits for zero
+    return over->name;
+  }
   /// It will not begin.
   static void drop_(const host& h) noexcept { h.task->root->what->drop(*h.task->root); }
   /// A guest has ended; called by a worker.
@@ -221,7 +229,7 @@ class guests {
     h->stopping.reset();
     // Acquire pairs with stop().
     const bool stopped = h->run.stopped.load(base::memory_order_acquire);
-    if (h->unit.keeper != nullptr && failure == nullptr && !stopped)
+    if (h->unit.keeper != nullptr && h->name.first != self.by_.rank() && failure == nullptr && !stopped)
       self.keeper_->ended_for_other(h->unit.name);
     const key name = h->name;
     const clock::time_point come = h->come;

@@ -56,6 +56,13 @@ class lent_tasks {
     }
     return {all.first, last_id_};
   }
+  /// Appends a ready task that is not shown to the keeper, for this process itself, where its end will be
+  /// recorded. *Returns*: false if there is none.
+  bool lend_to_self(writer& w, int self) {
+    sched::strand* const s = thief_.steal(
+        [](const sched::closure& c) noexcept { return c.what->untraced == nullptr && way_of(c) != nullptr; });
+    return s != nullptr && send_(w, *s, self);
+  }
   /// A task has ended elsewhere, of which this was sent.
   void take_back(reader& r) {
     std::uint64_t id = 0;
@@ -197,9 +204,12 @@ class lent_tasks {
     // But for the mark behind it.
     a.name = name_of(w.bytes().data() + packed, w.bytes().size() - packed - 1, a.type.module, a.type.offset);
     const sched::closure& c = sched::outside_thief::task_of(*a.place);
-    if (c.what->untraced != nullptr) a.around = static_cast<recorded_unit*>(&sched::unit_around(c));
+    const bool shown = c.what->untraced != nullptr;
+    // Where another one is not shown, only the outermost unit around it is known.
+    a.around = static_cast<recorded_unit*>(shown ? &sched::unit_around(c)
+                                                 : sched::outside_thief::unit_of_run(*a.place));
     a.gone = base::clock::now();
-    w(a.name.high, a.name.low, a.around != nullptr ? a.around->level + 1 : unit_lengths::levels);
+    w(a.name.high, a.name.low, shown ? a.around->level + 1 : unit_lengths::levels);
     return keeper_->find(a.name, a.type);
   }
   void end_as_known_(sched::strand& s, const bytes& results) {
