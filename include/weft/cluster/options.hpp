@@ -20,6 +20,12 @@ struct cluster_options {
   /// Longer messages go in parts of so many bytes, from 1 KiB to 1 GiB, when the receiver has room.
   std::size_t part_bytes = 256 << 10;
   std::size_t largest_task = 64 << 20;  ///< tasks that have more bytes to be sent are executed where they are
+  /// A process keeps values of so many bytes and more that tasks of other processes have read, so that they
+  /// need not be sent again for the next tasks. Bytes are those of the value as it is sent.
+  std::size_t cached_from = 8 << 10;
+  /// How many bytes of such values a process keeps at most during a run, of all other processes together; 0:
+  /// none.
+  std::size_t cache_bytes = 256 << 20;
 };
 
 /// What one process has exchanged with others in all runs so far.
@@ -33,6 +39,8 @@ struct cluster_counters {
   std::uint64_t long_messages = 0;      ///< that were sent in parts
   std::uint64_t messages = 0;           ///< sent, all kinds
   std::uint64_t bytes = 0;              ///< of these
+  std::uint64_t values_cached = 0;      ///< that were not sent to a task, since its process had kept them
+  std::uint64_t bytes_saved = 0;        ///< that these have
 };
 
 }  // namespace weft::inline WEFT_ABI

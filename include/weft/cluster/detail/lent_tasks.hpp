@@ -5,6 +5,7 @@
 #include <weft/cluster/detail/code_address.hpp>
 #include <weft/cluster/detail/message.hpp>
 #include <weft/cluster/detail/parcels.hpp>
+#include <weft/cluster/detail/sent_values.hpp>
 #include <weft/cluster/detail/travel.hpp>
 #include <weft/cluster/exceptions.hpp>
 #include <weft/cluster/options.hpp>
@@ -24,8 +25,9 @@ namespace weft::inline WEFT_ABI::remote {
 /// *Thread safety*: the thread that serves.
 class lent_tasks {
  public:
-  lent_tasks(sched::outside_thief& thief, std::size_t largest, cluster_counters& counters) noexcept
-      : thief_(thief), largest_(largest), counters_(counters) {}
+  lent_tasks(sched::outside_thief& thief, sent_values& values, std::size_t largest,
+             cluster_counters& counters) noexcept
+      : thief_(thief), values_(values), largest_(largest), counters_(counters) {}
   lent_tasks(const lent_tasks&) = delete;
   lent_tasks& operator=(const lent_tasks&) = delete;
 
@@ -43,6 +45,7 @@ class lent_tasks {
     const task_range all{last_id_ + 1, 0};
     const sched::strand* last = nullptr;
     unsigned lent = 0;
+    if (values_.on()) w.keeper(&values_);
     for (int tries = 0; lent < wanted && tries < 4 && w.bytes().size() < bytes_at_most;) {
       sched::strand* const s = take_(last, lent);
       if (s == nullptr) break;
@@ -85,7 +88,10 @@ class lent_tasks {
   /// So have those that were in a message for which the receiver had no memory.
   void refused(task_range r) {
     for (std::uint64_t id = r.first; id <= r.last; ++id)
-      if (away_.contains(id)) declined(id, true);
+      if (away_.contains(id)) {
+        values_.lost(id);
+        declined(id, true);
+      }
   }
   /// A task has ended elsewhere, and there is no memory for what is told of that.
   void end_without_memory(std::uint64_t id) {
@@ -154,13 +160,14 @@ class lent_tasks {
     }
     sched::closure& c = sched::outside_thief::task_of(s);
     const std::size_t before = w.bytes().size();
+    values_.begin_task(to, ++last_id_);
     try {
       const item_frame whole(w);
       const std::size_t begin = w.bytes().size();
       w.limit(largest_ <= SIZE_MAX - begin ? begin + largest_ : SIZE_MAX);
       const code_address type = loaded_code::at_start().find(reinterpret_cast<const void*>(*c.what->travels));
       const sched::travel* const how = (*c.what->travels)();
-      w(++last_id_, type.module, type.offset);
+      w(last_id_, type.module, type.offset);
       how->pack(c, w);
       whole.close(w);
       w.limit(SIZE_MAX);
@@ -168,6 +175,7 @@ class lent_tasks {
     } catch (...) {  // it is too long, or there is no memory: then it is executed here
       w.bytes().resize(before);
       w.limit(SIZE_MAX);
+      values_.abandon_task();
       ++counters_.closures_kept;
       thief_.give_back(s);
       return false;
@@ -180,10 +188,12 @@ class lent_tasks {
     if (found == away_.end()) throw error("weft: a process of the cluster has ended a task twice");
     const away a = found->second;
     away_.erase(found);
+    values_.ended(id);
     return a;
   }
 
   sched::outside_thief& thief_;
+  sent_values& values_;
   const std::size_t largest_;
   cluster_counters& counters_;
   std::uint64_t last_id_ = 0;
