@@ -53,12 +53,12 @@ bool read_elsewhere(weft::thread_cluster& c, int tasks, std::size_t size) {
     numbers all(size);
     std::iota(all.begin(), all.end(), 3);
     weft::shared<numbers> v(std::move(all));
-    std::deque<weft::shared<long>> found(static_cast<std::size_t>(tasks));
-    for (int i = 0; i < tasks; ++i) weft::fork(find, i, v, found[static_cast<std::size_t>(i)]);
+    std::deque<weft::shared<long>> out(static_cast<std::size_t>(tasks));
+    for (int i = 0; i < tasks; ++i) weft::fork(find, i, v, out[static_cast<std::size_t>(i)]);
     wait_for_others(tasks);
     weft::sync();
     numbers result;
-    for (auto& f : found) result.push_back(f.get());
+    for (auto& f : out) result.push_back(f.get());
     return result;
   });
   numbers want(static_cast<std::size_t>(tasks));
