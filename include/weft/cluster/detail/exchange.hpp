@@ -5,11 +5,13 @@
 
 #include <weft/cluster/detail/guests.hpp>
 #include <weft/cluster/detail/keeper.hpp>
+#include <weft/cluster/detail/kept_values.hpp>
 #include <weft/cluster/detail/lent_tasks.hpp>
 #include <weft/cluster/detail/message.hpp>
 #include <weft/cluster/detail/pace.hpp>
 #include <weft/cluster/detail/parcels.hpp>
 #include <weft/cluster/detail/process_tree.hpp>
+#include <weft/cluster/detail/sent_values.hpp>
 #include <weft/cluster/detail/victims.hpp>
 #include <weft/cluster/exceptions.hpp>
 #include <weft/cluster/options.hpp>
@@ -46,7 +48,9 @@ class exchange {
         keeper_(kept),
         thief_(of, &lent_tasks::may_go),
         post_(by, options.part_bytes, counters_),
-        lent_(thief_, options.largest_task, counters_, kept),
+        sent_values_(by.size(), options, counters_),
+        kept_values_(options.cache_bytes),
+        lent_(thief_, sent_values_, options.largest_task, counters_, kept),
         guests_(by, thief_, batch_, kept),
         victims_(by.rank(), by.size()) {}
   exchange(const exchange&) = delete;
@@ -101,7 +105,8 @@ class exchange {
 
   /// Waits until nothing of this process, and of those below it, is under way any more.
   void end_all_() {
-    while (asked_ || told_stops_ != 0 || !post_.all_settled() || finished_below_ != tree_.count_below())
+    while (asked_ || told_stops_ != 0 || !post_.all_settled() || !sent_values_.all_answered() ||
+           finished_below_ != tree_.count_below())
       step_(false);
   }
   void send_below_(kind of, const bytes& message) {
@@ -124,14 +129,21 @@ class exchange {
   void guarded_(Go go, Ended root_ended) {
     try {
       go();
+      forget_values_();
     } catch (...) {
       const std::string why = detail::look_at(std::current_exception()).text;
       by_.fail(why);
       lent_.lose_all(why);
       while (!root_ended()) by_.wait(microseconds(1000));
       guests_.wait();
+      forget_values_();
       throw error(why);
     }
+  }
+  /// Between runs nobody keeps anything.
+  void forget_values_() noexcept {
+    sent_values_.clear();
+    kept_values_.clear();
   }
   /// Does what there is to do, or waits a moment.
   void step_(bool working) {
@@ -222,7 +234,13 @@ class exchange {
         return;
       case kind::declined: {
         const auto id = m.body().get<std::uint64_t>();
-        return lent_.declined(id, m.body().get<bool>());
+        const bool stays = m.body().get<bool>();
+        if (stays) sent_values_.answered(id, m.body());
+        return lent_.declined(id, stays);
+      }
+      case kind::kept: {
+        const auto id = m.body().get<std::uint64_t>();
+        return sent_values_.answered(id, m.body());
       }
       case kind::stop: {
         const auto id = m.body().get<std::uint64_t>();
@@ -277,6 +295,7 @@ class exchange {
   void give_back_(int to, std::uint64_t id, bool stays) {
     outgoing m(kind::declined, run_);
     m.body()(id, stays);
+    if (stays) kept_values_.pack_news(m.body());
     send_(to, kind::declined, m.seal());
   }
 
@@ -324,14 +343,23 @@ class exchange {
   bool execute_(reader& from_there, int from) {
     reader task = from_there.part(from_there.get<std::uint64_t>());
     const auto id = reader(task).get<std::uint64_t>();
+    task.keeper(&kept_values_);
+    kept_values_.begin_task(from);
     try {
       guests_.execute(task, from);
-      return true;
     } catch (const std::bad_alloc&) {
       ++counters_.memory_refused;
       give_back_(from, id, true);
       return false;
     }
+    if (kept_values_.has_news()) tell_kept_(from, id);
+    return true;
+  }
+  void tell_kept_(int to, std::uint64_t id) {
+    outgoing m(kind::kept, run_);
+    m.body()(id);
+    kept_values_.pack_news(m.body());
+    send_(to, kind::kept, m.seal());
   }
   bool send_reports_() {
     std::vector<guests::report> all = guests_.reports(pace_.patience());
@@ -362,6 +390,8 @@ class exchange {
   sched::outside_thief thief_;
   cluster_counters counters_;
   parcels post_;
+  sent_values sent_values_;
+  kept_values kept_values_;
   lent_tasks lent_;
   guests guests_;
   pace pace_;

@@ -6,6 +6,7 @@
 #include <weft/cluster/detail/keeper.hpp>
 #include <weft/cluster/detail/message.hpp>
 #include <weft/cluster/detail/parcels.hpp>
+#include <weft/cluster/detail/sent_values.hpp>
 #include <weft/cluster/detail/travel.hpp>
 #include <weft/cluster/exceptions.hpp>
 #include <weft/cluster/options.hpp>
@@ -28,9 +29,9 @@ namespace weft::inline WEFT_ABI::remote {
 class lent_tasks {
  public:
   /// `kept`: who records tasks; null: nobody.
-  lent_tasks(sched::outside_thief& thief, std::size_t largest, cluster_counters& counters,
-             keeper* kept) noexcept
-      : thief_(thief), largest_(largest), counters_(counters), keeper_(kept) {}
+  lent_tasks(sched::outside_thief& thief, sent_values& values, std::size_t largest,
+             cluster_counters& counters, keeper* kept) noexcept
+      : thief_(thief), values_(values), largest_(largest), counters_(counters), keeper_(kept) {}
   lent_tasks(const lent_tasks&) = delete;
   lent_tasks& operator=(const lent_tasks&) = delete;
 
@@ -44,6 +45,7 @@ class lent_tasks {
     const task_range all{last_id_ + 1, 0};
     const sched::strand* last = nullptr;
     unsigned lent = 0;
+    if (values_.on()) w.keeper(&values_);
     for (int tries = 0; lent < wanted && tries < 4 && w.bytes().size() < bytes_at_most;) {
       sched::strand* const s = take_(last, lent);
       if (s == nullptr) break;
@@ -94,7 +96,10 @@ class lent_tasks {
   /// So have those that were in a message for which the receiver had no memory.
   void refused(task_range r) {
     for (std::uint64_t id = r.first; id <= r.last; ++id)
-      if (away_.contains(id)) declined(id, true);
+      if (away_.contains(id)) {
+        values_.lost(id);
+        declined(id, true);
+      }
   }
   /// A task has ended elsewhere, and there is no memory for what is told of that.
   void end_without_memory(std::uint64_t id) {
@@ -168,29 +173,32 @@ class lent_tasks {
     }
     sched::closure& c = sched::outside_thief::task_of(s);
     const std::size_t before = w.bytes().size();
+    values_.begin_task(to, ++last_id_);
     std::optional<bytes> known;
     try {
       const item_frame whole(w);
       const std::size_t begin = w.bytes().size();
       w.limit(largest_ <= SIZE_MAX - begin ? begin + largest_ : SIZE_MAX);
       away a{.place = &s, .how = way_of(c), .to = to, .type = type_of(c)};
-      w(last_id_ + 1, a.type.module, a.type.offset);
+      w(last_id_, a.type.module, a.type.offset);
       const std::size_t packed = w.bytes().size();
       a.how->pack(c, w);
       w.limit(SIZE_MAX);
       w(records_());
       if (records_()) known = prepare_record_(a, w, packed);
       whole.close(w);
-      if (!known) away_.emplace(++last_id_, a);
+      if (!known) away_.emplace(last_id_, a);
     } catch (...) {  // it is too long, or there is no memory: then it is executed here
       w.bytes().resize(before);
       w.limit(SIZE_MAX);
+      values_.abandon_task();
       ++counters_.closures_kept;
       thief_.give_back(s);
       return false;
     }
     if (known) {
       w.bytes().resize(before);
+      values_.abandon_task();
       end_as_known_(s, *known);
       return false;
     }
@@ -201,9 +209,16 @@ class lent_tasks {
   /// Adds what a process that records tasks is to know of one that is packed from there on. *Returns*: how it
   /// has ended in an earlier job, if that is known.
   std::optional<bytes> prepare_record_(away& a, writer& w, std::size_t packed) {
-    // But for the mark behind it.
-    a.name = name_of(w.bytes().data() + packed, w.bytes().size() - packed - 1, a.type.module, a.type.offset);
     const sched::closure& c = sched::outside_thief::task_of(*a.place);
+    if (values_.stand_for_some()) {  // then the name is that of the task as it is packed without them
+      writer plain;
+      plain.limit(largest_);
+      a.how->pack(c, plain);
+      a.name = name_of(plain.bytes().data(), plain.bytes().size(), a.type.module, a.type.offset);
+    } else {  // but for the mark behind it
+      a.name =
+          name_of(w.bytes().data() + packed, w.bytes().size() - packed - 1, a.type.module, a.type.offset);
+    }
     const bool shown = c.what->untraced != nullptr;
     // Where another one is not shown, only the outermost unit around it is known.
     a.around = static_cast<recorded_unit*>(shown ? &sched::unit_around(c)
@@ -240,10 +255,12 @@ class lent_tasks {
     if (found == away_.end()) throw error("weft: a process of the cluster has ended a task twice");
     const away a = found->second;
     away_.erase(found);
+    values_.ended(id);
     return a;
   }
 
   sched::outside_thief& thief_;
+  sent_values& values_;
   const std::size_t largest_;
   cluster_counters& counters_;
   keeper* const keeper_;
