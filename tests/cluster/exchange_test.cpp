@@ -550,6 +550,7 @@ TEST_CASE("a stream is written by the process that has it, with lines that other
             for (int i = 0; i < lines; ++i) {
               weft::shared<std::string> line;
               weft::fork(
+                  weft::anywhere,
                   [](int k, weft::write<std::string> l) {
                     l = std::string(static_cast<std::size_t>(k % 17), 'a') + std::to_string(k) + '\n';
                     if (std::this_thread::get_id() != first_worker) ++executed;
