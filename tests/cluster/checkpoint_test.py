@@ -22,14 +22,24 @@ def check(condition, sentence):
         sys.exit(sentence)
 
 
-def kill(program, file):
-    """Ends all processes of the job but mpiexec, which removes what they leave."""
+def processes_of(program, file):
+    """The numbers of all processes of the job but mpiexec, which removes what they leave."""
+    found = []
     for entry in pathlib.Path("/proc").iterdir():
         try:
             words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else [b""]
-            if words[0] == program.encode() and file.encode() in words:
-                os.kill(int(entry.name), signal.SIGKILL)
         except OSError:  # it has ended
+            continue
+        if words[0] == program.encode() and file.encode() in words:
+            found.append(int(entry.name))
+    return found
+
+
+def kill(program, file):
+    for process in processes_of(program, file):
+        try:
+            os.kill(process, signal.SIGKILL)
+        except ProcessLookupError:
             pass
 
 

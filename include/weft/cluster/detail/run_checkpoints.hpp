@@ -103,7 +103,7 @@ class run_checkpoints {
         }
       });
     } catch (const std::exception& e) {
-      complain_(e);
+      complain_("write a checkpoint", e);
     }
   }
   /// It has ended, `well` or by an exception, after which a job may go on from what was recorded. If it has
@@ -117,7 +117,7 @@ class run_checkpoints {
       else if (wrote)
         write_();
     } catch (const std::exception& e) {
-      complain_(e);
+      complain_("remove its checkpoints", e);
     }
   }
 
@@ -169,12 +169,12 @@ class run_checkpoints {
           own_.emplace(number, run_);
         } catch (const std::exception& e) {
           ++failed_;
-          complain_(e);
+          complain_("write a checkpoint", e);
         }
       tasks_.written(number, fresh, whole);
       for (const std::uint64_t dead : tasks_.take_dead()) remove_(dead);
     } catch (const std::exception& e) {
-      complain_(e);
+      complain_("write a checkpoint", e);
     }
   }
   void remove_(std::uint64_t segment) {
@@ -207,10 +207,10 @@ class run_checkpoints {
     bell_.ring();
     writing_.join();
   }
-  void complain_(const std::exception& e) noexcept {
+  void complain_(const char* in_vain, const std::exception& e) noexcept {
     if (std::exchange(said_, true)) return;
-    std::fprintf(stderr, "weft: process %u of the cluster has no whole checkpoint, and goes on: %s\n",
-                 static_cast<unsigned>(rank_), e.what());
+    std::fprintf(stderr, "weft: process %u of the cluster cannot %s, and goes on: %s\n",
+                 static_cast<unsigned>(rank_), in_vain, e.what());
   }
 
   const std::uint32_t rank_;
