@@ -115,15 +115,15 @@ TEST_CASE("where nothing is recorded for long, a task that was not to be shown i
   for (int i = 0; i < 2; ++i) weft::remote::thread_cluster_key::process(c, i).record_in(&records[i]);
   executed = 0;
   c.run([] {
+    for (int i = 0; i < short_tasks; ++i) run_short_tasks(1);
     weft::fork(hold, 1);  // by the other process, which asks for no more then
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (executed == 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-    for (int i = 0; i < short_tasks; ++i) run_short_tasks(1);
+    while (executed <= short_tasks && std::chrono::steady_clock::now() < end) std::this_thread::yield();
     // Now nobody looks at what is forked here.
     for (int i = 0; i < long_tasks; ++i) weft::fork(long_task, i);
     last(milliseconds(200));
   });
   CHECK(executed == 2 + short_tasks + long_tasks);
-  CHECK(c.counters(0).tasks_recorded > 1);  // one is that which went to the other process
-  CHECK(c.counters(1).closures_received == 1);
+  // Of each task that has come there, the end is recorded here.
+  CHECK(c.counters(0).tasks_recorded > c.counters(1).closures_received);
 }
