@@ -272,7 +272,7 @@ class exchange {
   bool ask_if_it_helps_(clock::time_point now, bool hungry) {
     const unsigned active = guests_.active(), all = thief_.workers();
     ahead_ = active >= all;
-    if (ahead_ ? now < next_ahead_ || !pace_.asks_ahead(active - all) : !hungry || now < next_request_)
+    if (ahead_ ? now < next_ahead_ || !pace_.asks_ahead(active - all, now) : !hungry || now < next_request_)
       return false;
     ask_(now);
     return true;
@@ -314,7 +314,7 @@ class exchange {
   void note_answer_(bool some) {
     const auto now = clock::now();
     asked_ = false;
-    pace_.answered(now);
+    pace_.answered(now, some);
     if (some) return victims_.has_given();
     ++counters_.requests_in_vain;
     next_ahead_ = now + pace_.pause();
@@ -348,7 +348,8 @@ class exchange {
   bool send_reports_() {
     std::vector<guests::report> all = guests_.reports(pace_.patience());
     for (guests::report& r : all) send_(r.to, r.of, std::move(r.message), r.about);
-    if (const guests::ends e = guests_.ended_lately(); e.count != 0) pace_.ended(e.count, e.took);
+    if (const guests::ends e = guests_.ended_lately(); e.count != 0)
+      pace_.ended(e.count, e.took, clock::now());
     return !all.empty();
   }
   /// Tells those who execute tasks of a run that it was stopped.
