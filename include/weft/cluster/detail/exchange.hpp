@@ -4,13 +4,11 @@
 #pragma once
 
 #include <weft/cluster/detail/guests.hpp>
-#include <weft/cluster/detail/kept_values.hpp>
 #include <weft/cluster/detail/lent_tasks.hpp>
 #include <weft/cluster/detail/message.hpp>
 #include <weft/cluster/detail/pace.hpp>
 #include <weft/cluster/detail/parcels.hpp>
 #include <weft/cluster/detail/process_tree.hpp>
-#include <weft/cluster/detail/sent_values.hpp>
 #include <weft/cluster/detail/victims.hpp>
 #include <weft/cluster/exceptions.hpp>
 #include <weft/cluster/options.hpp>
@@ -44,10 +42,8 @@ class exchange {
         batch_(std::min<std::size_t>(options.part_bytes / 2, 64 << 10)),
         thief_(of, &lent_tasks::may_go),
         post_(by, options.part_bytes, counters_),
-        sent_values_(by.size(), options, counters_),
-        kept_values_(options.cache_bytes),
-        lent_(thief_, sent_values_, options.largest_task, counters_),
-        guests_(by, thief_, batch_),
+        lent_(thief_, by.size(), options, counters_),
+        guests_(by, thief_, batch_, options.cache_bytes),
         victims_(by.rank(), by.size()) {}
   exchange(const exchange&) = delete;
   exchange& operator=(const exchange&) = delete;
@@ -101,7 +97,7 @@ class exchange {
 
   /// Waits until nothing of this process, and of those below it, is under way any more.
   void end_all_() {
-    while (asked_ || told_stops_ != 0 || !post_.all_settled() || !sent_values_.all_answered() ||
+    while (asked_ || told_stops_ != 0 || !post_.all_settled() || !lent_.all_kept() ||
            finished_below_ != tree_.count_below())
       step_(false);
   }
@@ -136,10 +132,10 @@ class exchange {
       throw error(why);
     }
   }
-  /// Between runs nobody keeps anything.
+  /// Between runs nobody keeps any.
   void forget_values_() noexcept {
-    sent_values_.clear();
-    kept_values_.clear();
+    lent_.forget_values();
+    guests_.forget_values();
   }
   /// Does what there is to do, or waits a moment.
   void step_(bool working) {
@@ -227,16 +223,10 @@ class exchange {
           lent_.take_back(result);
         }
         return;
-      case kind::declined: {
-        const auto id = m.body().get<std::uint64_t>();
-        const bool stays = m.body().get<bool>();
-        if (stays) sent_values_.answered(id, m.body());
-        return lent_.declined(id, stays);
-      }
-      case kind::kept: {
-        const auto id = m.body().get<std::uint64_t>();
-        return sent_values_.answered(id, m.body());
-      }
+      case kind::declined:
+        return lent_.declined(m.body());
+      case kind::kept:
+        return lent_.kept(m.body());
       case kind::stop: {
         const auto id = m.body().get<std::uint64_t>();
         guests_.stop({m.from(), id});
@@ -290,7 +280,7 @@ class exchange {
   void give_back_(int to, std::uint64_t id, bool stays) {
     outgoing m(kind::declined, run_);
     m.body()(id, stays);
-    if (stays) kept_values_.pack_news(m.body());
+    if (stays) guests_.pack_news(m.body());
     send_(to, kind::declined, m.seal());
   }
 
@@ -326,24 +316,14 @@ class exchange {
     while (m.body().left() != 0) {
       reader task = m.body().part(m.body().get<std::uint64_t>());
       const auto id = reader(task).get<std::uint64_t>();
-      task.keeper(&kept_values_);
-      kept_values_.begin_task(m.from());
       try {
         guests_.execute(task, m.from());
+        ++counters_.closures_received;
       } catch (const std::bad_alloc&) {
         ++counters_.memory_refused;
         give_back_(m.from(), id, true);
-        continue;
       }
-      ++counters_.closures_received;
-      if (kept_values_.has_news()) tell_kept_(m.from(), id);
     }
-  }
-  void tell_kept_(int to, std::uint64_t id) {
-    outgoing m(kind::kept, run_);
-    m.body()(id);
-    kept_values_.pack_news(m.body());
-    send_(to, kind::kept, m.seal());
   }
   bool send_reports_() {
     std::vector<guests::report> all = guests_.reports(pace_.patience());
@@ -373,8 +353,6 @@ class exchange {
   sched::outside_thief thief_;
   cluster_counters counters_;
   parcels post_;
-  sent_values sent_values_;
-  kept_values kept_values_;
   lent_tasks lent_;
   guests guests_;
   pace pace_;

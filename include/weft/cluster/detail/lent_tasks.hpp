@@ -25,9 +25,12 @@ namespace weft::inline WEFT_ABI::remote {
 /// *Thread safety*: the thread that serves.
 class lent_tasks {
  public:
-  lent_tasks(sched::outside_thief& thief, sent_values& values, std::size_t largest,
-             cluster_counters& counters) noexcept
-      : thief_(thief), values_(values), largest_(largest), counters_(counters) {}
+  lent_tasks(sched::outside_thief& thief, int processes, const cluster_options& options,
+             cluster_counters& counters)
+      : thief_(thief),
+        largest_(options.largest_task),
+        counters_(counters),
+        values_(processes, options, counters) {}
   lent_tasks(const lent_tasks&) = delete;
   lent_tasks& operator=(const lent_tasks&) = delete;
 
@@ -43,9 +46,9 @@ class lent_tasks {
   /// or the answer has so many bytes. *Returns*: their numbers.
   task_range lend(writer& w, int to, unsigned wanted, std::size_t bytes_at_most) {
     const task_range all{last_id_ + 1, 0};
+    if (values_.on()) w.values(&values_);
     const sched::strand* last = nullptr;
     unsigned lent = 0;
-    if (values_.on()) w.keeper(&values_);
     for (int tries = 0; lent < wanted && tries < 4 && w.bytes().size() < bytes_at_most;) {
       sched::strand* const s = take_(last, lent);
       if (s == nullptr) break;
@@ -79,6 +82,22 @@ class lent_tasks {
     if (stopped) sched::outside_thief::request_stop(*a.place);
     thief_.end(*a.place, std::move(thrown));
   }
+  /// A message of this kind has come.
+  void declined(reader& r) {
+    const auto id = r.get<std::uint64_t>();
+    const bool stays = r.get<bool>();
+    if (stays) values_.answered(id, r);
+    declined(id, stays);
+  }
+  /// Another process has said what it keeps of the values of a task.
+  void kept(reader& r) {
+    const auto id = r.get<std::uint64_t>();
+    values_.answered(id, r);
+  }
+  /// Whether all have.
+  bool all_kept() const noexcept { return values_.all_answered(); }
+  /// No process keeps anything any more.
+  void forget_values() noexcept { values_.clear(); }
   /// A task has come back unbegun. `stays`: it is executed here.
   void declined(std::uint64_t id, bool stays) {
     if (!stays) returned_.reserve(returned_.size() + 1);
@@ -160,14 +179,14 @@ class lent_tasks {
     }
     sched::closure& c = sched::outside_thief::task_of(s);
     const std::size_t before = w.bytes().size();
-    values_.begin_task(to, ++last_id_);
+    values_.begin_task(to, last_id_ + 1);
     try {
       const item_frame whole(w);
       const std::size_t begin = w.bytes().size();
       w.limit(largest_ <= SIZE_MAX - begin ? begin + largest_ : SIZE_MAX);
       const code_address type = loaded_code::at_start().find(reinterpret_cast<const void*>(*c.what->travels));
       const sched::travel* const how = (*c.what->travels)();
-      w(last_id_, type.module, type.offset);
+      w(++last_id_, type.module, type.offset);
       how->pack(c, w);
       whole.close(w);
       w.limit(SIZE_MAX);
@@ -193,9 +212,9 @@ class lent_tasks {
   }
 
   sched::outside_thief& thief_;
-  sent_values& values_;
   const std::size_t largest_;
   cluster_counters& counters_;
+  sent_values values_;
   std::uint64_t last_id_ = 0;
   std::unordered_map<std::uint64_t, away> away_;
   std::vector<sched::strand*> returned_;  // which others have declined
