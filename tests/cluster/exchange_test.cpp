@@ -17,6 +17,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -486,6 +487,18 @@ struct stubborn {
     a(value);
   }
 };
+/// Can be sent, but not be made again.
+struct unreadable {
+  int value = 3;
+  template <class A>
+  void serialize(A& a) {
+    a(value);
+    if constexpr (std::is_same_v<A, weft::remote::reader>) {
+      ++refusals;
+      throw std::logic_error("not here");
+    }
+  }
+};
 }  // namespace
 
 TEST_CASE("a task that cannot be packed is executed at home", "[cluster]") {
@@ -502,6 +515,24 @@ TEST_CASE("a task that cannot be packed is executed at home", "[cluster]") {
   CHECK(got == 4);
   CHECK(c.counters(0).closures_kept == 1);
   CHECK(sent(c) == 0);
+}
+
+TEST_CASE("a task that cannot be made elsewhere is executed at home", "[cluster]") {
+  weft::thread_cluster c(2);
+  refusals = 0;
+  const int got = c.run([] {
+    weft::shared<int> v(1);
+    weft::fork([](unreadable u, weft::update<int> w) { *w += u.value; }, unreadable{}, v);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (refusals == 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    weft::fork([](weft::update<int> w) { *w *= 2; }, v);  // goes on as before
+    weft::sync();
+    return v.get();
+  });
+  CHECK(got == 8);
+  CHECK(refusals == 1);
+  CHECK(c.counters(0).closures_sent >= 1);
+  CHECK(c.counters(1).memory_refused == 0);
 }
 
 TEST_CASE("what a guest forks goes on to third processes", "[cluster]") {

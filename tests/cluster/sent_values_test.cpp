@@ -35,7 +35,7 @@ class sender {
     values.begin_task(0, id);
     try {
       writer w;
-      w.keeper(&values);
+      w.values(&values);
       w.limit(limit);
       pack_read(v, w);
       return std::move(w.bytes());
@@ -48,7 +48,7 @@ class sender {
   std::optional<read_value<T>> receive(const bytes& message, bytes& answer) {
     std::optional<read_value<T>> got(std::in_place);
     reader r{std::span<const std::byte>(message)};
-    r.keeper(&at_);
+    r.values(&at_);
     at_.begin_task(rank_);
     try {
       got->unpack(r);
@@ -195,7 +195,7 @@ TEST_CASE("equal bytes of different types are different values", "[cluster]") {
   CHECK(form_of(from.send(ints(20), 2).value()) == value_form::number);
   from.values.begin_task(0, 3);
   writer w;
-  w.keeper(&from.values);
+  w.values(&from.values);
   pack_read(floats(20), w);
   CHECK(form_of(w.bytes()) == value_form::to_keep);
 }
@@ -267,7 +267,7 @@ TEST_CASE("a value that is not there is a damaged message", "[cluster]") {
   const bytes number = from.send("some text", 2).value();
   const auto read = [&](kept_values* k, auto value) {
     reader r{std::span<const std::byte>(number)};
-    r.keeper(k);
+    r.values(k);
     if (k != nullptr) k->begin_task(1);
     value.unpack(r);
   };

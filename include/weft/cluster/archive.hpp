@@ -211,8 +211,8 @@ class writer {
   /// All that was collected; may be moved away.
   std::vector<std::byte>& bytes() noexcept { return bytes_; }
   /// What knows which values the receiver of a task keeps (detail/read_value.hpp); null: it keeps none.
-  void keeper(sent_values* k) noexcept { keeper_ = k; }
-  sent_values* keeper() const noexcept { return keeper_; }
+  void values(sent_values* of) noexcept { values_ = of; }
+  sent_values* values() const noexcept { return values_; }
 
  private:
   template <class T>
@@ -258,7 +258,7 @@ class writer {
 
   std::vector<std::byte> bytes_;
   std::size_t most_ = SIZE_MAX;
-  sent_values* keeper_ = nullptr;
+  sent_values* values_ = nullptr;
 };
 
 /// Makes values of the bytes that a writer has collected. Bytes that do not fit are found where they would
@@ -299,8 +299,8 @@ class reader {
   /// How many bytes are left.
   std::size_t left() const noexcept { return left_; }
   /// What keeps values for other tasks (detail/read_value.hpp); null: there is none.
-  void keeper(kept_values* k) noexcept { keeper_ = k; }
-  kept_values* keeper() const noexcept { return keeper_; }
+  void values(kept_values* of) noexcept { values_ = of; }
+  kept_values* values() const noexcept { return values_; }
   /// Throws the error of a damaged message.
   [[noreturn]] static void refuse() {
     throw error("weft: a message from another process is damaged, or its types do not read what they write");
@@ -368,7 +368,7 @@ class reader {
 
   const std::byte* at_;
   std::size_t left_;
-  kept_values* keeper_ = nullptr;
+  kept_values* values_ = nullptr;
 };
 
 }  // namespace weft::inline WEFT_ABI::remote

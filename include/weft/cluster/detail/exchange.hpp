@@ -5,13 +5,11 @@
 
 #include <weft/cluster/detail/guests.hpp>
 #include <weft/cluster/detail/keeper.hpp>
-#include <weft/cluster/detail/kept_values.hpp>
 #include <weft/cluster/detail/lent_tasks.hpp>
 #include <weft/cluster/detail/message.hpp>
 #include <weft/cluster/detail/pace.hpp>
 #include <weft/cluster/detail/parcels.hpp>
 #include <weft/cluster/detail/process_tree.hpp>
-#include <weft/cluster/detail/sent_values.hpp>
 #include <weft/cluster/detail/victims.hpp>
 #include <weft/cluster/exceptions.hpp>
 #include <weft/cluster/options.hpp>
@@ -48,10 +46,8 @@ class exchange {
         keeper_(kept),
         thief_(of, &lent_tasks::may_go),
         post_(by, options.part_bytes, counters_),
-        sent_values_(by.size(), options, counters_),
-        kept_values_(options.cache_bytes),
-        lent_(thief_, sent_values_, options.largest_task, counters_, kept),
-        guests_(by, thief_, batch_, kept),
+        lent_(thief_, by.size(), options, counters_, kept),
+        guests_(by, thief_, batch_, options.cache_bytes, kept),
         victims_(by.rank(), by.size()) {}
   exchange(const exchange&) = delete;
   exchange& operator=(const exchange&) = delete;
@@ -105,7 +101,7 @@ class exchange {
 
   /// Waits until nothing of this process, and of those below it, is under way any more.
   void end_all_() {
-    while (asked_ || told_stops_ != 0 || !post_.all_settled() || !sent_values_.all_answered() ||
+    while (asked_ || told_stops_ != 0 || !post_.all_settled() || !lent_.all_kept() ||
            finished_below_ != tree_.count_below())
       step_(false);
   }
@@ -140,10 +136,10 @@ class exchange {
       throw error(why);
     }
   }
-  /// Between runs nobody keeps anything.
+  /// Between runs nobody keeps any.
   void forget_values_() noexcept {
-    sent_values_.clear();
-    kept_values_.clear();
+    lent_.forget_values();
+    guests_.forget_values();
   }
   /// Does what there is to do, or waits a moment.
   void step_(bool working) {
@@ -232,16 +228,10 @@ class exchange {
           lent_.take_back(result);
         }
         return;
-      case kind::declined: {
-        const auto id = m.body().get<std::uint64_t>();
-        const bool stays = m.body().get<bool>();
-        if (stays) sent_values_.answered(id, m.body());
-        return lent_.declined(id, stays);
-      }
-      case kind::kept: {
-        const auto id = m.body().get<std::uint64_t>();
-        return sent_values_.answered(id, m.body());
-      }
+      case kind::declined:
+        return lent_.declined(m.body());
+      case kind::kept:
+        return lent_.kept(m.body());
       case kind::stop: {
         const auto id = m.body().get<std::uint64_t>();
         guests_.stop({m.from(), id});
@@ -277,7 +267,7 @@ class exchange {
   bool ask_if_it_helps_(clock::time_point now, bool hungry) {
     const unsigned active = guests_.active(), all = thief_.workers();
     ahead_ = active >= all;
-    if (ahead_ ? now < next_ahead_ || !pace_.asks_ahead(active - all) : !hungry || now < next_request_)
+    if (ahead_ ? now < next_ahead_ || !pace_.asks_ahead(active - all, now) : !hungry || now < next_request_)
       return false;
     ask_(now);
     return true;
@@ -295,7 +285,7 @@ class exchange {
   void give_back_(int to, std::uint64_t id, bool stays) {
     outgoing m(kind::declined, run_);
     m.body()(id, stays);
-    if (stays) kept_values_.pack_news(m.body());
+    if (stays) guests_.pack_news(m.body());
     send_(to, kind::declined, m.seal());
   }
 
@@ -328,7 +318,7 @@ class exchange {
   void note_answer_(bool some) {
     const auto now = clock::now();
     asked_ = false;
-    pace_.answered(now);
+    pace_.answered(now, some);
     if (some) return victims_.has_given();
     ++counters_.requests_in_vain;
     next_ahead_ = now + pace_.pause();
@@ -339,32 +329,28 @@ class exchange {
     note_answer_(m.body().left() != 0);
     while (m.body().left() != 0) counters_.closures_received += execute_(m.body(), m.from());
   }
-  /// *Returns*: false if there is no memory for the task that comes next.
+  /// *Returns*: false if the task that comes next cannot be made here, as there is no memory, or as one of
+  /// its values throws when it is read.
   bool execute_(reader& from_there, int from) {
     reader task = from_there.part(from_there.get<std::uint64_t>());
     const auto id = reader(task).get<std::uint64_t>();
-    task.keeper(&kept_values_);
-    kept_values_.begin_task(from);
     try {
       guests_.execute(task, from);
+      return true;
+    } catch (const error&) {  // the message is damaged
+      throw;
     } catch (const std::bad_alloc&) {
       ++counters_.memory_refused;
-      give_back_(from, id, true);
-      return false;
+    } catch (...) {  // it is executed where it comes from
     }
-    if (kept_values_.has_news()) tell_kept_(from, id);
-    return true;
-  }
-  void tell_kept_(int to, std::uint64_t id) {
-    outgoing m(kind::kept, run_);
-    m.body()(id);
-    kept_values_.pack_news(m.body());
-    send_(to, kind::kept, m.seal());
+    give_back_(from, id, true);
+    return false;
   }
   bool send_reports_() {
     std::vector<guests::report> all = guests_.reports(pace_.patience());
     for (guests::report& r : all) send_(r.to, r.of, std::move(r.message), r.about);
-    if (const guests::ends e = guests_.ended_lately(); e.count != 0) pace_.ended(e.count, e.took);
+    if (const guests::ends e = guests_.ended_lately(); e.count != 0)
+      pace_.ended(e.count, e.took, clock::now());
     return !all.empty();
   }
   /// Tells those who execute tasks of a run that it was stopped.
@@ -390,8 +376,6 @@ class exchange {
   sched::outside_thief thief_;
   cluster_counters counters_;
   parcels post_;
-  sent_values sent_values_;
-  kept_values kept_values_;
   lent_tasks lent_;
   guests guests_;
   pace pace_;

@@ -4,6 +4,7 @@
 
 #include <weft/cluster/detail/code_address.hpp>
 #include <weft/cluster/detail/keeper.hpp>
+#include <weft/cluster/detail/kept_values.hpp>
 #include <weft/cluster/detail/message.hpp>
 #include <weft/cluster/detail/pace.hpp>
 #include <weft/cluster/detail/parcels.hpp>
@@ -13,6 +14,7 @@
 #include <weft/sched/outside_thief.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -46,9 +48,11 @@ class guests {
     clock::duration took{};
   };
 
-  /// `batch`: from how many bytes on nothing is added to a message. `kept`: who records tasks; null: nobody.
-  guests(transport& by, sched::outside_thief& thief, std::size_t batch, keeper* kept) noexcept
-      : by_(by), thief_(thief), batch_(batch), keeper_(kept) {}
+  /// `batch`: from how many bytes on nothing is added to a message; `cache`: of how many bytes values are
+  /// kept; `kept`: who records tasks; null: nobody.
+  guests(transport& by, sched::outside_thief& thief, std::size_t batch, std::size_t cache,
+         keeper* kept) noexcept
+      : by_(by), thief_(thief), batch_(batch), keeper_(kept), values_(cache) {}
   guests(const guests&) = delete;
   guests& operator=(const guests&) = delete;
   ~guests() { wait(); }
@@ -76,6 +80,8 @@ class guests {
     code_address type;
     std::uint64_t id = 0;
     packed(id, type.module, type.offset);
+    packed.values(&values_);
+    values_.begin_task(from);
     h->name = {from, id};
     const auto travels =
         reinterpret_cast<sched::travel_function>(const_cast<void*>(loaded_code::at_start().at(type)));
@@ -92,7 +98,15 @@ class guests {
     h->task->of = h.get();
     h->task->ended = &end_;
     h->stopping.emplace(h->run.source.get_token(), on_stop{h.get()});
+    std::optional<report> news;
     try {
+      if (values_.has_news()) {
+        answers_.reserve(answers_.size() + 1);
+        outgoing m(kind::kept, run_);
+        m.body()(id);
+        pack_news(m.body());
+        news = report{from, kind::kept, m.seal()};
+      }
       const std::lock_guard hold(mutex_);
       h->ahead = from != by_.rank() && active_(thief_.workers()) == thief_.workers();
       running_.emplace(h->name, entry{h->run.source, h.get()});
@@ -115,7 +129,12 @@ class guests {
       count_.fetch_sub(1, base::memory_order_relaxed);
       throw;
     }
+    if (news) answers_.push_back(*std::move(news));
   }
+  /// Appends what was kept of the values of the last task, and given up for them.
+  void pack_news(writer& w) const { values_.pack_news(w); }
+  /// Keeps no values any more. *Requires*: no guest is there.
+  void forget_values() noexcept { values_.clear(); }
   /// How many have a worker, or wait for one, as a hint.
   unsigned active() const {
     const std::lock_guard hold(mutex_);
@@ -151,6 +170,8 @@ class guests {
     patience_ = patience;
     all.reserve(reports_.size() + results_.size());
     all.swap(reports_);
+    std::move(answers_.begin(), answers_.end(), std::back_inserter(all));
+    answers_.clear();
     const bool due = !results_.empty() && are_due_(clock::now());
     for (auto r = results_.begin(); r != results_.end();) {
       if (!due && r->second.size() < batch_) {
@@ -316,7 +337,9 @@ class guests {
   sched::outside_thief& thief_;
   const std::size_t batch_;
   keeper* const keeper_;
-  std::uint32_t run_ = 0;  // constant while there are guests
+  kept_values values_;
+  std::vector<report> answers_;  // about these, for who has sent them
+  std::uint32_t run_ = 0;        // constant while there are guests
   std::set<key> early_stops_;
   mutable base::mutex mutex_;
   std::vector<report> reports_;

@@ -29,9 +29,13 @@ namespace weft::inline WEFT_ABI::remote {
 class lent_tasks {
  public:
   /// `kept`: who records tasks; null: nobody.
-  lent_tasks(sched::outside_thief& thief, sent_values& values, std::size_t largest,
-             cluster_counters& counters, keeper* kept) noexcept
-      : thief_(thief), values_(values), largest_(largest), counters_(counters), keeper_(kept) {}
+  lent_tasks(sched::outside_thief& thief, int processes, const cluster_options& options,
+             cluster_counters& counters, keeper* kept)
+      : thief_(thief),
+        largest_(options.largest_task),
+        counters_(counters),
+        keeper_(kept),
+        values_(processes, options, counters) {}
   lent_tasks(const lent_tasks&) = delete;
   lent_tasks& operator=(const lent_tasks&) = delete;
 
@@ -43,9 +47,9 @@ class lent_tasks {
   /// or the answer has so many bytes. *Returns*: their numbers.
   task_range lend(writer& w, int to, unsigned wanted, std::size_t bytes_at_most) {
     const task_range all{last_id_ + 1, 0};
+    if (values_.on()) w.values(&values_);
     const sched::strand* last = nullptr;
     unsigned lent = 0;
-    if (values_.on()) w.keeper(&values_);
     for (int tries = 0; lent < wanted && tries < 4 && w.bytes().size() < bytes_at_most;) {
       sched::strand* const s = take_(last, lent);
       if (s == nullptr) break;
@@ -87,6 +91,22 @@ class lent_tasks {
     if (stopped) sched::outside_thief::request_stop(*a.place);
     thief_.end(*a.place, std::move(thrown));
   }
+  /// A message of this kind has come.
+  void declined(reader& r) {
+    const auto id = r.get<std::uint64_t>();
+    const bool stays = r.get<bool>();
+    if (stays) values_.answered(id, r);
+    declined(id, stays);
+  }
+  /// Another process has said what it keeps of the values of a task.
+  void kept(reader& r) {
+    const auto id = r.get<std::uint64_t>();
+    values_.answered(id, r);
+  }
+  /// Whether all have.
+  bool all_kept() const noexcept { return values_.all_answered(); }
+  /// No process keeps anything any more.
+  void forget_values() noexcept { values_.clear(); }
   /// A task has come back unbegun. `stays`: it is executed here.
   void declined(std::uint64_t id, bool stays) {
     if (!stays) returned_.reserve(returned_.size() + 1);
@@ -173,14 +193,14 @@ class lent_tasks {
     }
     sched::closure& c = sched::outside_thief::task_of(s);
     const std::size_t before = w.bytes().size();
-    values_.begin_task(to, ++last_id_);
+    values_.begin_task(to, last_id_ + 1);
     std::optional<bytes> known;
     try {
       const item_frame whole(w);
       const std::size_t begin = w.bytes().size();
       w.limit(largest_ <= SIZE_MAX - begin ? begin + largest_ : SIZE_MAX);
       away a{.place = &s, .how = way_of(c), .to = to, .type = type_of(c)};
-      w(last_id_, a.type.module, a.type.offset);
+      w(++last_id_, a.type.module, a.type.offset);
       const std::size_t packed = w.bytes().size();
       a.how->pack(c, w);
       w.limit(SIZE_MAX);
@@ -260,10 +280,10 @@ class lent_tasks {
   }
 
   sched::outside_thief& thief_;
-  sent_values& values_;
   const std::size_t largest_;
   cluster_counters& counters_;
   keeper* const keeper_;
+  sent_values values_;
   std::uint64_t last_id_ = 0;
   std::unordered_map<std::uint64_t, away> away_;
   std::vector<sched::strand*> returned_;  // which others have declined

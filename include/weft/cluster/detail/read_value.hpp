@@ -38,7 +38,7 @@ std::optional<std::span<const std::byte>> bytes_in_place(const T& value) noexcep
     return {};
 }
 
-/// Appends a value that a task reads, or what stands for it where the receiver keeps it (writer::keeper).
+/// Appends a value that a task reads, or what stands for it where the receiver keeps it (writer::values).
 /// *Throws*: as writer.
 template <class T>
 void pack_read(const T& value, writer& w) {
@@ -47,23 +47,23 @@ void pack_read(const T& value, writer& w) {
   } else {
     const std::size_t at = w.bytes().size();
     w(value_form::whole);
-    sent_values* const keeper = w.keeper();
-    if (keeper == nullptr) return w(value);
+    sent_values* const known = w.values();
+    if (known == nullptr) return w(value);
     const auto key = [](std::span<const std::byte> content) {
       return value_key{content_hash::of(content), content.size(), typeid(T)};
     };
     if (const auto content = bytes_in_place(value)) {  // so what is kept need not be packed
-      if (content->size() < keeper->least()) return w(value);
+      if (content->size() < known->least()) return w(value);
       const value_key k = key(*content);
-      if (keeper->refer(k, w, at)) return;
+      if (known->refer(k, w, at)) return;
       w(value);
-      return keeper->offer(k, w, at);
+      return known->offer(k, w, at);
     }
     w(value);
     const auto content = std::span<const std::byte>(w.bytes()).subspan(at + sizeof(value_form));
-    if (content.size() < keeper->least()) return;
+    if (content.size() < known->least()) return;
     const value_key k = key(content);
-    if (!keeper->refer(k, w, at)) keeper->offer(k, w, at);
+    if (!known->refer(k, w, at)) known->offer(k, w, at);
   }
 }
 
@@ -87,15 +87,15 @@ class read_value {
           const std::size_t size = before - r.left();
           const auto number = r.get<std::uint64_t>();
           const auto dropped = r.get<std::vector<std::uint64_t>>();
-          if (r.keeper() == nullptr) reader::refuse();
-          r.keeper()->drop(dropped);
-          r.keeper()->keep(number, shared_, size);
+          if (r.values() == nullptr) reader::refuse();
+          r.values()->drop(dropped);
+          r.values()->keep(number, shared_, size);
           return;
         }
         case value_form::number: {
           const auto number = r.get<std::uint64_t>();
-          if (r.keeper() == nullptr) reader::refuse();
-          shared_ = r.keeper()->find<T>(number);
+          if (r.values() == nullptr) reader::refuse();
+          shared_ = r.values()->find<T>(number);
           return;
         }
       }
