@@ -57,9 +57,10 @@ class segment_file {
  public:
   static constexpr std::uint32_t format = 1;
 
-  /// Makes a file of these records. *Throws*: std::system_error, std::bad_alloc; then there is none.
-  static void write(const io::directory& in, const segment_origin& by,
-                    const std::vector<unwritten_task>& all) {
+  /// Makes a file of these records. *Returns*: its size, in bytes. *Throws*: std::system_error,
+  /// std::bad_alloc; then there is none.
+  static std::uint64_t write(const io::directory& in, const segment_origin& by,
+                             const std::vector<unwritten_task>& all) {
     head h;
     h.process = by.process;
     h.program = by.program;
@@ -87,6 +88,7 @@ class segment_file {
     parts.push_back({&sum, sizeof sum});
     publish_file(in, segment_name{by.process, by.number}.text(), false,
                  [&parts](io::file& f) { f.write_at(parts, 0); });
+    return h.size;
   }
 
   /// Reads a whole file, and adds its records, which lie in `segment`, to `all`. *Returns*: who has written
