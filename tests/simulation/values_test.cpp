@@ -103,29 +103,3 @@ TEST_CASE("a value that many tasks read goes once to each process, in a small ca
   CHECK(many.cached < many.sent / 2);
   CHECK(many.bytes > many.sent / 2 * size);
 }
-
-TEST_CASE("a run is over when all have said what they keep, so that nothing of it comes in the next one") {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    std::uint64_t sent = 0;
-    long wrong = 0;
-    simulation::run_in_virtual_time([&] {
-      simulation::network_options by;
-      by.delays = seed;
-      by.longest_delay = 200'000;
-      simulation::cluster c(2, one_worker(), by);
-      for (int i = 0; i < 30; ++i)
-        wrong += c.run([] {
-          weft::shared<table> t(table(10'000, 'a'));
-          weft::shared<long> a, b;
-          weft::fork(compute, t, 1e4, a);
-          simulation::work(5e6);  // meanwhile the other process takes it
-          weft::fork(compute, t, 1e4, b);
-          weft::sync();
-          return a.get() + b.get();
-        }) != 4 * 'a';
-      sent = c.counters(0).closures_sent;
-    });
-    CHECK(wrong == 0);
-    CHECK(sent > 0);
-  }
-}
