@@ -192,9 +192,7 @@ class cluster {
   weft::runtime& runtime(int of) noexcept { return at_(of).runtime(); }
 
  private:
-  weft::remote::member& at_(int of) const noexcept {
-    return *members_[static_cast<std::size_t>(of)];
-  }
+  weft::remote::member& at_(int of) const noexcept { return *members_[static_cast<std::size_t>(of)]; }
   /// The steps of one number, one in each process, have a network of their own.
   weft::remote::step_place place_for_steps_(int rank) {
     std::weak_ptr<network>& known = step_networks_[steps_[static_cast<std::size_t>(rank)]++];

@@ -136,8 +136,7 @@ TEST_CASE("random steps give on a simulated network what the serial program give
     INFO("seed " << seed << ", " << c.processes << " processes with " << c.workers << " workers, delays "
                  << c.by.delays);
     // The task that stops depends on no other, so it may overtake one that fails before it.
-    const bool overtakes =
-        c.stop_at != 0 && want.thrown[0].starts_with("action") && o.thrown[0] == "stopped";
+    const bool overtakes = c.stop_at != 0 && want.thrown[0].starts_with("action") && o.thrown[0] == "stopped";
     for (const std::string& t : o.thrown) CHECK(t == (overtakes ? "stopped" : want.thrown[0]));
     if (want.thrown[0].empty())
       for (const step_values& v : o.values) CHECK(v == want.values[0]);

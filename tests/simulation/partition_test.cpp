@@ -27,9 +27,9 @@ namespace {
 // Livermore kernel 23: a grid is swept in place, row by row. Each point is replaced by a mean of itself and
 // its neighbours, of which those above and to the left are already new. Blocks of points keep their outermost
 // rows and columns a second time, for their neighbours.
-constexpr int points = 16;                // along one side of a block
-constexpr int side = 16, processes = 4;   // blocks along one side of the grid
-constexpr int rows = side / processes;    // of blocks, of one process
+constexpr int points = 16;               // along one side of a block
+constexpr int side = 16, processes = 4;  // blocks along one side of the grid
+constexpr int rows = side / processes;   // of blocks, of one process
 
 using values = std::vector<double>;
 enum edge { north, west, south, east };
@@ -106,7 +106,7 @@ void for_blocks(order o, int first_row, int last_row, const F& f) {
 }
 
 struct measured {
-  double seconds = 0;         ///< from the first process that begins to the last one that ends
+  double seconds = 0;                     ///< from the first process that begins to the last one that ends
   std::uint64_t messages = 0, wrong = 0;  ///< wrong: values in any process
 };
 /// When processes began and ended.
