@@ -35,9 +35,8 @@ class ready_list {
   /// Makes room for nodes of this priority. *Throws*: std::bad_alloc.
   void expect(int priority) {
     const std::size_t i = level_of(priority);
-    if (i != levels_.size() && levels_[i].priority == priority) return;
-    levels_.insert(levels_.begin() + static_cast<std::ptrdiff_t>(i), level{priority});
-    if (i <= first_ && size_ != 0) ++first_;
+    if (i == levels_.size() || levels_[i].priority != priority)
+      levels_.insert(levels_.begin() + static_cast<std::ptrdiff_t>(i), level{priority});
   }
   /// *Requires*: the priority was expected.
   void push_back(graph_node& n) noexcept {
