@@ -2,4 +2,5 @@
 // Tasks that the processes of an MPI job execute together.
 #pragma once
 
+#include <weft/cluster/anywhere.hpp>
 #include <weft/cluster/processes.hpp>

@@ -6,15 +6,18 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -44,6 +47,13 @@ struct own_error : std::runtime_error {
 void fail(int) {
   spin(1000000);
   throw own_error("own");
+}
+
+void add_up(weft::read<std::vector<long>> table, weft::write<long> sum) {
+  spin(1000000);
+  long all = 0;
+  for (const long x : *table) all += x;
+  sum = all;
 }
 
 bool check(bool right, const char* what) {
@@ -109,6 +119,28 @@ int run(int argc, char** argv) {
     type = e.type_name().find("own_error") != std::string::npos ? e.what() : e.type_name();
   }
   right &= check(type == "own", "exception");
+  // What many tasks read goes once to each process.
+  constexpr std::size_t large = 1 << 20;
+  const auto sent_before = c.counters().bytes;
+  const long sum = c.run([&c] {
+    weft::shared<std::vector<long>> table(std::vector<long>(large, 1));
+    std::deque<weft::shared<long>> sums(64);
+    for (auto& s : sums) weft::fork(add_up, table, s);
+    // Meanwhile the one worker of this process runs none of them.
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (c.size() > 1 && c.counters().values_cached == 0 && std::chrono::steady_clock::now() < end)
+      std::this_thread::yield();
+    weft::sync();
+    long all = 0;
+    for (auto& s : sums) all += s.get();
+    return all;
+  });
+  right &= check(sum == 64 * static_cast<long>(large), "sum");
+  if (c.rank() == 0)
+    right &= check(
+        static_cast<double>(c.counters().bytes - sent_before) <= 1.1 * sizeof(long) * large * (c.size() - 1),
+        "cached value");
+  if (c.rank() == 0 && c.size() > 1) right &= check(c.counters().values_cached > 0, "values cached");
   const auto counters = c.counters();
   const auto steals = c.run([] { return 0; }) == 0 ? counters.closures_received + counters.closures_sent : 0;
   if (c.size() > 1) right &= check(counters.requests + counters.closures_sent > 0, "requests");

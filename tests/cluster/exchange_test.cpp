@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 #include "support/scratch.hpp"
 
+#include <weft/append.hpp>
 #include <weft/cluster/threads.hpp>
 #include <weft/threads.hpp>
 #include <weft/weft.hpp>
@@ -16,6 +17,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -485,6 +487,18 @@ struct stubborn {
     a(value);
   }
 };
+/// Can be sent, but not be made again.
+struct unreadable {
+  int value = 3;
+  template <class A>
+  void serialize(A& a) {
+    a(value);
+    if constexpr (std::is_same_v<A, weft::remote::reader>) {
+      ++refusals;
+      throw std::logic_error("not here");
+    }
+  }
+};
 }  // namespace
 
 TEST_CASE("a task that cannot be packed is executed at home", "[cluster]") {
@@ -501,6 +515,24 @@ TEST_CASE("a task that cannot be packed is executed at home", "[cluster]") {
   CHECK(got == 4);
   CHECK(c.counters(0).closures_kept == 1);
   CHECK(sent(c) == 0);
+}
+
+TEST_CASE("a task that cannot be made elsewhere is executed at home", "[cluster]") {
+  weft::thread_cluster c(2);
+  refusals = 0;
+  const int got = c.run([] {
+    weft::shared<int> v(1);
+    weft::fork([](unreadable u, weft::update<int> w) { *w += u.value; }, unreadable{}, v);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (refusals == 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    weft::fork([](weft::update<int> w) { *w *= 2; }, v);  // goes on as before
+    weft::sync();
+    return v.get();
+  });
+  CHECK(got == 8);
+  CHECK(refusals == 1);
+  CHECK(c.counters(0).closures_sent >= 1);
+  CHECK(c.counters(1).memory_refused == 0);
 }
 
 TEST_CASE("what a guest forks goes on to third processes", "[cluster]") {
@@ -526,6 +558,46 @@ TEST_CASE("what a guest forks goes on to third processes", "[cluster]") {
   });
   REQUIRE(got == 28);
   CHECK(sent_by_others(c) > 0);
+}
+
+static std::thread::id first_worker;  // of the first process's only worker
+
+TEST_CASE("a stream is written by the process that has it, with lines that others have made", "[cluster]") {
+  const weft_test::scratch in;
+  constexpr int lines = 300;
+  std::string expected;
+  for (int i = 0; i < lines; ++i)
+    expected += std::string(static_cast<std::size_t>(i % 17), 'a') + std::to_string(i) + '\n';
+  for (unsigned disorder = 0; disorder < 4; ++disorder) {
+    const int processes = 1 + static_cast<int>(disorder);
+    const std::string path = (in.path() / std::to_string(processes)).string();
+    weft::thread_cluster c(processes, {}, {.disorder = disorder});
+    executed = 0;
+    c.run([&path, others = processes > 1] {
+      weft::append_file out(path, {.sync = false});
+      first_worker = std::this_thread::get_id();
+      weft::fork(
+          [others](weft::append to) {  // the serial program writes this body's lines between those around it
+            for (int i = 0; i < lines; ++i) {
+              weft::shared<std::string> line;
+              weft::fork(
+                  weft::anywhere,
+                  [](int k, weft::write<std::string> l) {
+                    l = std::string(static_cast<std::size_t>(k % 17), 'a') + std::to_string(k) + '\n';
+                    if (std::this_thread::get_id() != first_worker) ++executed;
+                  },
+                  i, line);
+              weft::fork([](weft::read<std::string> l, weft::append at) { at.write(*l); }, line, to);
+              if (others && i % 100 == 10) wait_for_others(1 + i / 100);
+            }
+          },
+          out);
+      weft::sync();
+      out.close();
+    });
+    CHECK(weft_test::slurp(path) == expected);
+    if (processes > 1) CHECK(sent(c) >= lines / 100);
+  }
 }
 
 TEST_CASE("messages that overtake each other, and come late, change nothing", "[cluster]") {

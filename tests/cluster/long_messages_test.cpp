@@ -81,6 +81,18 @@ long update_elsewhere(std::size_t n, int rounds) {
   return sum.get();
 }
 
+/// Tasks that read one value, which the process that executes them keeps.
+long read_often_elsewhere(std::size_t n, int tasks) {
+  weft::shared<numbers> v(numbers(n, 1));
+  std::deque<weft::shared<long>> sums(static_cast<std::size_t>(tasks));
+  for (auto& s : sums) weft::fork(add_up, v, s);
+  wait_for_others(tasks);
+  weft::sync();
+  long all = 0;
+  for (auto& s : sums) all += s.get();
+  return all;
+}
+
 struct done {
   bool right = false, no_memory = false;
   std::string error;
@@ -360,6 +372,31 @@ TEST_CASE("where memory is refused, a task is executed at home, or its result is
   CHECK(no_memory > 2);
   CHECK(refused > 2);
   CHECK(kept > 0);
+}
+
+TEST_CASE("where memory is refused for a value that many read, the others are executed all the same",
+          "[cluster]") {
+  if (weft_test::thread_sanitized) return;
+  std::uint64_t refused = 0, cached = 0;
+  for (int which = 0;; ++which) {
+    REQUIRE(which < 100);
+    weft::thread_cluster c(2, {.part_bytes = 64 << 10});
+    const done d =
+        run_failing(c, which, [] { return read_often_elsewhere(many, 6) == 6 * static_cast<long>(many); });
+    INFO("allocation " << which);
+    CHECK((d.right || d.no_memory));
+    CHECK(d.error.empty());
+    if (fired == 0) {
+      CHECK(d.right);
+      break;
+    }
+    refused += c.counters(0).closures_kept + c.counters(1).memory_refused;
+    fired = executed = 0;
+    CHECK(c.run([] { return read_often_elsewhere(2000, 6); }) == 12'000);
+    cached += c.counters(0).values_cached;
+  }
+  CHECK(refused > 2);
+  CHECK(cached > 0);
 }
 
 TEST_CASE("where memory is refused for the result of a run, that is named", "[cluster]") {

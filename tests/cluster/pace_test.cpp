@@ -16,8 +16,8 @@ pace used_to(pace::duration length) {
   for (int i = 0; i < 100; ++i) {
     const pace::time_point now{};
     p.asked(now, true);
-    p.answered(now + 100us);
-    p.ended(1, length);
+    p.answered(now + 100us, true);
+    p.ended(1, length, {});
   }
   return p;
 }
@@ -42,32 +42,58 @@ TEST_CASE("of long tasks a process asks for one, and not ahead") {
   pace p = used_to(2ms);
   CHECK(p.number() == 1);
   CHECK(p.number() == 1);
-  CHECK_FALSE(p.asks_ahead(0));
+  CHECK_FALSE(p.asks_ahead(0, {}));
 }
 
 TEST_CASE("a process does not ask ahead for tasks that are done sooner where they are") {
-  CHECK_FALSE(used_to(3us).asks_ahead(0));
-  CHECK(used_to(10us).asks_ahead(0));
+  CHECK_FALSE(used_to(3us).asks_ahead(0, {}));
+  CHECK(used_to(10us).asks_ahead(0, {}));
 }
 
 TEST_CASE("a process asks ahead when half of the work is done, once for each guest that ends") {
   pace p = used_to(20us);
-  CHECK_FALSE(p.asks_ahead(21));
-  CHECK(p.asks_ahead(18));
+  CHECK_FALSE(p.asks_ahead(21, {}));
+  CHECK(p.asks_ahead(18, {}));
   p.asked({}, false);
-  p.answered(pace::time_point{} + 100us);
-  CHECK(p.asks_ahead(0));
+  p.answered(pace::time_point{} + 100us, true);
+  CHECK(p.asks_ahead(0, {}));
   p.asked({}, true);
-  p.answered(pace::time_point{} + 100us);
-  CHECK_FALSE(p.asks_ahead(0));
-  p.ended(1, 20us);
-  CHECK(p.asks_ahead(0));
+  p.answered(pace::time_point{} + 100us, true);
+  CHECK_FALSE(p.asks_ahead(0, {}));
+  p.ended(1, 20us, {});
+  CHECK(p.asks_ahead(0, {}));
+}
+
+TEST_CASE(
+    "of long tasks the next one is asked for so that it comes when one ends, if it takes long to come") {
+  pace p;
+  p.begin();
+  const pace::time_point now{};
+  p.asked(now, false);
+  p.answered(now + 1ms, true);
+  CHECK_FALSE(p.asks_ahead(0, now + 1ms));  // how long a guest takes is not known
+  p.ended(1, 10ms, now + 11ms);
+  p.asked(now + 11ms, false);
+  p.answered(now + 12ms, true);  // from then on it runs
+  CHECK_FALSE(p.asks_ahead(0, now + 20ms));
+  CHECK(p.asks_ahead(0, now + 21ms));
+  CHECK_FALSE(p.asks_ahead(1, now + 21ms));
+  p.asked(now + 21ms, true);
+  p.answered(now + 22ms, true);
+  CHECK_FALSE(p.asks_ahead(0, now + 22ms));
+  p.ended(1, 10ms, now + 22ms);  // which has begun then
+  CHECK_FALSE(p.asks_ahead(0, now + 30ms));
+  CHECK(p.asks_ahead(0, now + 31ms));
+  for (int i = 0; i < 100; ++i) p.answered(now + 21ms + 10us, false);
+  CHECK(p.asks_ahead(0, now + 31ms));  // answers without tasks say nothing of the way of values
+  for (int i = 0; i < 100; ++i) p.answered(now + 21ms + 10us, true);
+  CHECK_FALSE(p.asks_ahead(0, now + 31ms));  // it gains nothing
 }
 
 TEST_CASE("one guest that was interrupted changes little") {
   pace p = used_to(20us);
-  p.ended(1, 20ms);
-  CHECK(p.asks_ahead(0));
+  p.ended(1, 20ms, {});
+  CHECK(p.asks_ahead(0, {}));
   for (int i = 0; i < 3; ++i) p.number();
   CHECK(p.number() >= 30);
 }
@@ -77,7 +103,7 @@ TEST_CASE("what has come ahead is given back after two milliseconds, or two answ
   pace p = used_to(20us);
   for (int i = 0; i < 100; ++i) {
     p.asked({}, true);
-    p.answered(pace::time_point{} + 10ms);
+    p.answered(pace::time_point{} + 10ms, true);
   }
   CHECK(p.longest_wait() > 15ms);
 }

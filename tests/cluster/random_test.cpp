@@ -21,7 +21,8 @@ using namespace property;
 namespace {
 
 struct happened {
-  std::uint64_t compared = 0, threw = 0, sent = 0, received = 0, kept = 0, by_others = 0, recorded = 0;
+  std::uint64_t compared = 0, threw = 0, sent = 0, received = 0, kept = 0, by_others = 0, recorded = 0,
+                cached = 0;
 };
 
 void run_programs(std::uint64_t first, std::uint64_t count, happened& h) {
@@ -31,7 +32,12 @@ void run_programs(std::uint64_t first, std::uint64_t count, happened& h) {
       weft_test::random dice((first + batch) * 64 + static_cast<std::uint64_t>(processes));
       const setup how = options_for(first + batch, static_cast<unsigned>(1 + dice.below(2)));
       const auto disorder = dice.one_in(3) ? 0u : static_cast<std::uint32_t>(1 + dice.below(1000));
-      weft::thread_cluster c(processes, {.runtime = how.options()}, {.disorder = disorder});
+      weft::cluster_options options{.runtime = how.options()};
+      const auto cache = dice.below(4);
+      if (cache != 0) options.cached_from = 1;  // so that values of a few bytes are kept, too
+      if (cache == 2) options.cache_bytes = 20;
+      if (cache == 3) options.cache_bytes = 100;
+      weft::thread_cluster c(processes, options, {.disorder = disorder});
       // In every second cluster the ends of tasks are recorded, so bodies wait for what they have forked.
       std::deque<weft::remote::finished_tasks> records;
       if (batch / per_cluster % 2 == 0)
@@ -49,7 +55,7 @@ void run_programs(std::uint64_t first, std::uint64_t count, happened& h) {
         if (!text.empty())
           fail_with(text + "\nseed " + std::to_string(seed) + ", " + std::to_string(processes) +
                     " processes with " + std::to_string(how.workers) + " workers, disorder " +
-                    std::to_string(disorder) + ":\n" + print(p));
+                    std::to_string(disorder) + ", cache " + std::to_string(cache) + ":\n" + print(p));
         CHECK(counted::live() == before);
         CHECK(counted::corrupt() == corrupt);
       }
@@ -59,6 +65,7 @@ void run_programs(std::uint64_t first, std::uint64_t count, happened& h) {
         h.received += n.closures_received;
         h.kept += n.closures_kept;
         h.recorded += n.tasks_recorded;
+        h.cached += n.values_cached;
         if (i != 0) h.by_others += n.closures_sent;  // so tasks of tasks that had come from elsewhere went on
       }
     }
@@ -74,14 +81,16 @@ TEST_CASE("random programs give what the serial program gives, wherever their ta
   run_programs(weft_test::seed(), all - all / 2, h);
   std::printf(
       "runs compared %llu, with an exception %llu; tasks sent %llu, by others than process 0 %llu, kept "
-      "%llu, recorded %llu\n",
+      "%llu, recorded %llu; values not sent again %llu\n",
       static_cast<unsigned long long>(h.compared), static_cast<unsigned long long>(h.threw),
       static_cast<unsigned long long>(h.sent), static_cast<unsigned long long>(h.by_others),
-      static_cast<unsigned long long>(h.kept), static_cast<unsigned long long>(h.recorded));
+      static_cast<unsigned long long>(h.kept), static_cast<unsigned long long>(h.recorded),
+      static_cast<unsigned long long>(h.cached));
   weft_test::figure("cluster_programs_compared", h.compared);
   CHECK(h.threw > 0);
   CHECK(h.sent > (weft_test::scale() == 1 ? h.compared / 10 : 0));
   CHECK(h.sent == h.received);
   CHECK(h.by_others > 0);
   CHECK(h.recorded > h.compared);
+  CHECK(h.cached > 0);
 }

@@ -225,8 +225,13 @@ TEST_CASE("a file without a record that is needed is removed during the run", "[
   b.c.begin_run();
   b.c.tasks().add(name(3), name(20), sort, value(3));
   wait_until([&] { return files(here).size() == 3; });
+  const auto all = files(here);
+  const auto fresh = std::find_if(all.begin(), all.end(), [&before](const std::string& f) {
+    return std::find(before.begin(), before.end(), f) == before.end();
+  });
+  REQUIRE(fresh != all.end());
   b.c.tasks().add(name(20), name(0), sort, value(20));
-  wait_until([&] { return files(here).size() == 3 && !fs::exists(here / "0-3.checkpoint"); });
+  wait_until([&] { return files(here).size() == 3 && !fs::exists(here / *fresh); });
   for (const std::string& f : before) CHECK(fs::exists(here / f));
   b.c.end_run(false);
   CHECK(refusal(here) == "resumed 3");

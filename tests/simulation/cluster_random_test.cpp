@@ -18,7 +18,7 @@ using namespace property;
 namespace {
 
 struct happened {
-  std::uint64_t compared = 0, threw = 0, sent = 0, received = 0, by_others = 0, stopped = 0;
+  std::uint64_t compared = 0, threw = 0, sent = 0, received = 0, by_others = 0, stopped = 0, cached = 0;
 };
 
 /// The programs of some seeds in one cluster, whose size, options and network another seed chooses.
@@ -29,11 +29,16 @@ void run_programs(std::uint64_t world, std::uint64_t first, std::uint64_t count,
   const setup how = options_for(world, static_cast<unsigned>(1 + dice.below(2)));
   // The bodies are short, so those who ask must be quick.
   const std::chrono::microseconds longest_pause(dice.below(10));
+  weft::cluster_options options{.runtime = how.options(), .longest_pause = longest_pause};
+  const auto cache = dice.below(4);
+  if (cache != 0) options.cached_from = 1;  // so that values of a few bytes are kept, too
+  if (cache == 2) options.cache_bytes = 20;
+  if (cache == 3) options.cache_bytes = 100;
   simulation::network_options by{.latency = 100, .overhead = 50, .longest_delay = 500};
   by.delays = dice.one_in(2) ? 0 : world;
   std::string wrong;
   simulation::run_in_virtual_time([&] {
-    simulation::cluster c(processes, {.runtime = how.options(), .longest_pause = longest_pause}, by);
+    simulation::cluster c(processes, options, by);
     for (std::uint64_t seed = first; seed < first + count && wrong.empty(); ++seed) {
       program p = generate(seed);
       drop_waits(p.root);
@@ -47,13 +52,14 @@ void run_programs(std::uint64_t world, std::uint64_t first, std::uint64_t count,
       const weft::cluster_counters n = c.counters(i);
       h.sent += n.closures_sent;
       h.received += n.closures_received;
+      h.cached += n.values_cached;
       if (i != 0) h.by_others += n.closures_sent;
     }
   });
   if (!wrong.empty())
     fail_with(wrong + "world " + std::to_string(world) + ", " + std::to_string(processes) +
-              " processes with " + std::to_string(how.workers) + " workers, delays " +
-              std::to_string(by.delays));
+              " processes with " + std::to_string(how.workers) + " workers, cache " + std::to_string(cache) +
+              ", delays " + std::to_string(by.delays));
 }
 
 }  // namespace
@@ -67,9 +73,13 @@ TEST_CASE("random programs give on a simulated network what the serial program g
     const std::uint64_t first = (i < all / 2 ? 1 : weft_test::seed()) + i;
     run_programs(first, first, per_cluster, h);
   }
-  std::printf("runs compared %llu, with an exception %llu; tasks sent %llu, by others than process 0 %llu\n",
-              static_cast<unsigned long long>(h.compared), static_cast<unsigned long long>(h.threw),
-              static_cast<unsigned long long>(h.sent), static_cast<unsigned long long>(h.by_others));
+  std::printf(
+      "runs compared %llu, with an exception %llu; tasks sent %llu, by others than process 0 %llu; values "
+      "not "
+      "sent again %llu\n",
+      static_cast<unsigned long long>(h.compared), static_cast<unsigned long long>(h.threw),
+      static_cast<unsigned long long>(h.sent), static_cast<unsigned long long>(h.by_others),
+      static_cast<unsigned long long>(h.cached));
   weft_test::figure("simulated_cluster_programs", h.compared);
   CHECK(static_cast<std::uint64_t>(counted::live()) == before);
   CHECK(counted::corrupt() == 0);
@@ -77,4 +87,5 @@ TEST_CASE("random programs give on a simulated network what the serial program g
   CHECK(h.sent > h.compared / 10);
   CHECK(h.sent == h.received);
   CHECK(h.by_others > 0);
+  CHECK(h.cached > 0);
 }

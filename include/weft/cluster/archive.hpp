@@ -24,6 +24,8 @@ namespace weft::inline WEFT_ABI::remote {
 
 class writer;
 class reader;
+class sent_values;
+class kept_values;
 
 /// Whether the bytes of a T are its value, and mean the same in another process. True for numbers,
 /// enumerations, std::complex, durations, and points in time of clocks that are not steady, for these begin
@@ -208,6 +210,9 @@ class writer {
   }
   /// All that was collected; may be moved away.
   std::vector<std::byte>& bytes() noexcept { return bytes_; }
+  /// What knows which values the receiver of a task keeps (detail/read_value.hpp); null: it keeps none.
+  void values(sent_values* of) noexcept { values_ = of; }
+  sent_values* values() const noexcept { return values_; }
 
  private:
   template <class T>
@@ -253,6 +258,7 @@ class writer {
 
   std::vector<std::byte> bytes_;
   std::size_t most_ = SIZE_MAX;
+  sent_values* values_ = nullptr;
 };
 
 /// Makes values of the bytes that a writer has collected. Bytes that do not fit are found where they would
@@ -292,6 +298,9 @@ class reader {
   }
   /// How many bytes are left.
   std::size_t left() const noexcept { return left_; }
+  /// What keeps values for other tasks (detail/read_value.hpp); null: there is none.
+  void values(kept_values* of) noexcept { values_ = of; }
+  kept_values* values() const noexcept { return values_; }
   /// Throws the error of a damaged message.
   [[noreturn]] static void refuse() {
     throw error("weft: a message from another process is damaged, or its types do not read what they write");
@@ -359,6 +368,7 @@ class reader {
 
   const std::byte* at_;
   std::size_t left_;
+  kept_values* values_ = nullptr;
 };
 
 }  // namespace weft::inline WEFT_ABI::remote

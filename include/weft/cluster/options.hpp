@@ -21,6 +21,12 @@ struct cluster_options {
   /// Longer messages go in parts of so many bytes, from 1 KiB to 1 GiB, when the receiver has room.
   std::size_t part_bytes = 256 << 10;
   std::size_t largest_task = 64 << 20;  ///< tasks that have more bytes to be sent are executed where they are
+  /// A process keeps values of so many bytes and more that tasks of other processes have read, so that they
+  /// need not be sent again for the next tasks. Bytes are those of the value as it is sent.
+  std::size_t cached_from = 8 << 10;
+  /// How many bytes of such values a process keeps at most during a run, of all other processes together; 0:
+  /// none.
+  std::size_t cache_bytes = 256 << 20;
   /// The directory of checkpoints, which all processes see; it is made if there is none. Of one job at a
   /// time. Empty: none are made.
   std::string checkpoint = {};
@@ -42,6 +48,8 @@ struct cluster_counters {
   std::uint64_t tasks_found = 0;         ///< in checkpoints of an earlier job, and not executed again
   std::uint64_t checkpoints = 0;         ///< files of checkpoints written
   std::uint64_t checkpoints_failed = 0;  ///< that could not be written
+  std::uint64_t values_cached = 0;       ///< that were not sent to a task, since its process had kept them
+  std::uint64_t bytes_saved = 0;         ///< that these have
 };
 
 }  // namespace weft::inline WEFT_ABI

@@ -2,6 +2,7 @@
 // A cluster in one process, in which runtimes stand for processes; for tests, and for sanitizers.
 #pragma once
 
+#include <weft/cluster/anywhere.hpp>
 #include <weft/cluster/detail/member.hpp>
 #include <weft/cluster/detail/step_message.hpp>
 #include <weft/cluster/detail/thread_transport.hpp>

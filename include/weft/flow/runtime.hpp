@@ -163,8 +163,9 @@ struct flow::runtime_key {
   static void set_rank(const runtime& r, unsigned rank, unsigned processes) {
     r.state_.set_rank(rank, processes);
   }
-  /// As sched::runtime_state::set_unit.
-  static bool set_unit(const runtime& r, sched::kept_unit* u) { return r.state_.set_unit(u); }
+  /// As sched::runtime_state::set_unit, and is_traced.
+  static void set_unit(const runtime& r, sched::kept_unit* unit) { r.state_.set_unit(unit); }
+  static bool is_traced(const runtime& r) { return r.state_.is_traced(); }
 };
 
 }  // namespace weft::inline WEFT_ABI

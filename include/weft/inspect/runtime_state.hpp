@@ -13,7 +13,6 @@
 namespace weft::inline WEFT_ABI::sched {
 
 class engine;
-struct kept_unit;
 
 /// Owns all that. *Thread safety*: every member but constructor, destructor and resize from any thread; while
 /// resize runs, no other member.
@@ -36,9 +35,11 @@ class runtime_state {
   bool write_trace() const;
   /// Says in the trace that this process is one of several, which have numbers from 0.
   void set_rank(unsigned rank, unsigned processes) const;
-  /// Runs that are called outside tasks are in this unit from now on; null: in none. *Returns*: false if the
-  /// runtime writes a trace; then they are in none. *Requires*: no run is going on.
-  bool set_unit(kept_unit* u) const;
+  /// In which unit the runs begin that are called outside tasks; null: in none. Nothing is shown to a keeper
+  /// by a runtime that is traced. *Requires*: no run is active.
+  void set_unit(kept_unit* unit) const;
+  /// Whether there is a trace.
+  bool is_traced() const;
 
  private:
   struct parts;

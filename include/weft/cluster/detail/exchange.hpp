@@ -19,6 +19,7 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,10 +43,11 @@ class exchange {
         tree_{by.rank(), by.size()},
         options_(options),
         batch_(std::min<std::size_t>(options.part_bytes / 2, 64 << 10)),
+        keeper_(kept),
         thief_(of, &lent_tasks::may_go),
         post_(by, options.part_bytes, counters_),
-        lent_(thief_, options.largest_task, counters_, kept),
-        guests_(by, thief_, batch_, kept),
+        lent_(thief_, by.size(), options, counters_, kept),
+        guests_(by, thief_, batch_, options.cache_bytes, kept),
         victims_(by.rank(), by.size()) {}
   exchange(const exchange&) = delete;
   exchange& operator=(const exchange&) = delete;
@@ -99,7 +101,8 @@ class exchange {
 
   /// Waits until nothing of this process, and of those below it, is under way any more.
   void end_all_() {
-    while (asked_ || told_stops_ != 0 || !post_.all_settled() || finished_below_ != tree_.count_below())
+    while (asked_ || told_stops_ != 0 || !post_.all_settled() || !lent_.all_kept() ||
+           finished_below_ != tree_.count_below())
       step_(false);
   }
   void send_below_(kind of, const bytes& message) {
@@ -122,14 +125,21 @@ class exchange {
   void guarded_(Go go, Ended root_ended) {
     try {
       go();
+      forget_values_();
     } catch (...) {
       const std::string why = detail::look_at(std::current_exception()).text;
       by_.fail(why);
       lent_.lose_all(why);
       while (!root_ended()) by_.wait(microseconds(1000));
       guests_.wait();
+      forget_values_();
       throw error(why);
     }
+  }
+  /// Between runs nobody keeps any.
+  void forget_values_() noexcept {
+    lent_.forget_values();
+    guests_.forget_values();
   }
   /// Does what there is to do, or waits a moment.
   void step_(bool working) {
@@ -147,6 +157,7 @@ class exchange {
       next_look_ = now + microseconds(50);
       some |= tell_stops_();
       some |= decline_();
+      if (working && keeper_ != nullptr && keeper_->is_on() && keeper_->wants_unit(now)) some |= take_unit_();
     }
     const bool hungry = working && by_.size() > 1 && thief_.workers_idle();
     if (working && by_.size() > 1 && !asked_) some |= ask_if_it_helps_(now, hungry);
@@ -217,10 +228,10 @@ class exchange {
           lent_.take_back(result);
         }
         return;
-      case kind::declined: {
-        const auto id = m.body().get<std::uint64_t>();
-        return lent_.declined(id, m.body().get<bool>());
-      }
+      case kind::declined:
+        return lent_.declined(m.body());
+      case kind::kept:
+        return lent_.kept(m.body());
       case kind::stop: {
         const auto id = m.body().get<std::uint64_t>();
         guests_.stop({m.from(), id});
@@ -256,7 +267,7 @@ class exchange {
   bool ask_if_it_helps_(clock::time_point now, bool hungry) {
     const unsigned active = guests_.active(), all = thief_.workers();
     ahead_ = active >= all;
-    if (ahead_ ? now < next_ahead_ || !pace_.asks_ahead(active - all) : !hungry || now < next_request_)
+    if (ahead_ ? now < next_ahead_ || !pace_.asks_ahead(active - all, now) : !hungry || now < next_request_)
       return false;
     ask_(now);
     return true;
@@ -274,6 +285,7 @@ class exchange {
   void give_back_(int to, std::uint64_t id, bool stays) {
     outgoing m(kind::declined, run_);
     m.body()(id, stays);
+    if (stays) guests_.pack_news(m.body());
     send_(to, kind::declined, m.seal());
   }
 
@@ -286,7 +298,16 @@ class exchange {
     ++counters_.requests;
     send_(victims_.next(), kind::request, m.seal());
   }
+  /// Has a ready task executed here so that its end is recorded, as if it had come from another process.
+  bool take_unit_() {
+    writer w;
+    if (!lent_.lend_to_self(w, by_.rank())) return false;
+    reader all{std::span<const std::byte>(w.bytes())};
+    execute_(all, by_.rank());
+    return true;
+  }
   void answer_(incoming& m) {
+    if (const auto own = guests_.give_up_own()) lent_.declined(own->second, false);
     const auto wanted = m.body().get<unsigned>();
     outgoing answer(kind::tasks, m.run());
     task_range lent;
@@ -297,7 +318,7 @@ class exchange {
   void note_answer_(bool some) {
     const auto now = clock::now();
     asked_ = false;
-    pace_.answered(now);
+    pace_.answered(now, some);
     if (some) return victims_.has_given();
     ++counters_.requests_in_vain;
     next_ahead_ = now + pace_.pause();
@@ -306,22 +327,30 @@ class exchange {
   }
   void take_in_(incoming& m) {
     note_answer_(m.body().left() != 0);
-    while (m.body().left() != 0) {
-      reader task = m.body().part(m.body().get<std::uint64_t>());
-      const auto id = reader(task).get<std::uint64_t>();
-      try {
-        guests_.execute(task, m.from());
-        ++counters_.closures_received;
-      } catch (const std::bad_alloc&) {
-        ++counters_.memory_refused;
-        give_back_(m.from(), id, true);
-      }
+    while (m.body().left() != 0) counters_.closures_received += execute_(m.body(), m.from());
+  }
+  /// *Returns*: false if the task that comes next cannot be made here, as there is no memory, or as one of
+  /// its values throws when it is read.
+  bool execute_(reader& from_there, int from) {
+    reader task = from_there.part(from_there.get<std::uint64_t>());
+    const auto id = reader(task).get<std::uint64_t>();
+    try {
+      guests_.execute(task, from);
+      return true;
+    } catch (const error&) {  // the message is damaged
+      throw;
+    } catch (const std::bad_alloc&) {
+      ++counters_.memory_refused;
+    } catch (...) {  // it is executed where it comes from
     }
+    give_back_(from, id, true);
+    return false;
   }
   bool send_reports_() {
     std::vector<guests::report> all = guests_.reports(pace_.patience());
     for (guests::report& r : all) send_(r.to, r.of, std::move(r.message), r.about);
-    if (const guests::ends e = guests_.ended_lately(); e.count != 0) pace_.ended(e.count, e.took);
+    if (const guests::ends e = guests_.ended_lately(); e.count != 0)
+      pace_.ended(e.count, e.took, clock::now());
     return !all.empty();
   }
   /// Tells those who execute tasks of a run that it was stopped.
@@ -335,6 +364,7 @@ class exchange {
   }
 
   void send_(int to, kind of, bytes message, task_range about = {}) {
+    if (to == by_.rank()) return receive_(std::move(message), to);
     post_.send(to, of, std::move(message), about);
   }
 
@@ -342,6 +372,7 @@ class exchange {
   const process_tree tree_;
   const cluster_options options_;
   const std::size_t batch_;  // from how many bytes on nothing is added to a message
+  keeper* const keeper_;
   sched::outside_thief thief_;
   cluster_counters counters_;
   parcels post_;

@@ -4,6 +4,7 @@
 
 #include <weft/cluster/detail/code_address.hpp>
 #include <weft/cluster/detail/keeper.hpp>
+#include <weft/cluster/detail/kept_values.hpp>
 #include <weft/cluster/detail/message.hpp>
 #include <weft/cluster/detail/pace.hpp>
 #include <weft/cluster/detail/parcels.hpp>
@@ -13,6 +14,7 @@
 #include <weft/sched/outside_thief.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -46,9 +48,11 @@ class guests {
     clock::duration took{};
   };
 
-  /// `batch`: from how many bytes on nothing is added to a message. `kept`: who records tasks; null: nobody.
-  guests(transport& by, sched::outside_thief& thief, std::size_t batch, keeper* kept) noexcept
-      : by_(by), thief_(thief), batch_(batch), keeper_(kept) {}
+  /// `batch`: from how many bytes on nothing is added to a message; `cache`: of how many bytes values are
+  /// kept; `kept`: who records tasks; null: nobody.
+  guests(transport& by, sched::outside_thief& thief, std::size_t batch, std::size_t cache,
+         keeper* kept) noexcept
+      : by_(by), thief_(thief), batch_(batch), keeper_(kept), values_(cache) {}
   guests(const guests&) = delete;
   guests& operator=(const guests&) = delete;
   ~guests() { wait(); }
@@ -76,6 +80,8 @@ class guests {
     code_address type;
     std::uint64_t id = 0;
     packed(id, type.module, type.offset);
+    packed.values(&values_);
+    values_.begin_task(from);
     h->name = {from, id};
     const auto travels =
         reinterpret_cast<sched::travel_function>(const_cast<void*>(loaded_code::at_start().at(type)));
@@ -92,9 +98,17 @@ class guests {
     h->task->of = h.get();
     h->task->ended = &end_;
     h->stopping.emplace(h->run.source.get_token(), on_stop{h.get()});
+    std::optional<report> news;
     try {
+      if (values_.has_news()) {
+        answers_.reserve(answers_.size() + 1);
+        outgoing m(kind::kept, run_);
+        m.body()(id);
+        pack_news(m.body());
+        news = report{from, kind::kept, m.seal()};
+      }
       const std::lock_guard hold(mutex_);
-      h->ahead = active_(thief_.workers()) == thief_.workers();
+      h->ahead = from != by_.rank() && active_(thief_.workers()) == thief_.workers();
       running_.emplace(h->name, entry{h->run.source, h.get()});
     } catch (...) {
       drop_(*h);
@@ -115,7 +129,12 @@ class guests {
       count_.fetch_sub(1, base::memory_order_relaxed);
       throw;
     }
+    if (news) answers_.push_back(*std::move(news));
   }
+  /// Appends what was kept of the values of the last task, and given up for them.
+  void pack_news(writer& w) const { values_.pack_news(w); }
+  /// Keeps no values any more. *Requires*: no guest is there.
+  void forget_values() noexcept { values_.clear(); }
   /// How many have a worker, or wait for one, as a hint.
   unsigned active() const {
     const std::lock_guard hold(mutex_);
@@ -124,21 +143,12 @@ class guests {
   /// Gives up a guest that came while all workers had something to do, and has waited for one for so long:
   /// another process may have one. *Returns*: it; nothing if there is none.
   std::optional<key> give_up(clock::duration at_least) {
-    std::unique_ptr<host> over;
-    {
-      const std::lock_guard hold(mutex_);
-      const auto now = clock::now();
-      const auto found = std::find_if(running_.begin(), running_.end(), [&](const auto& g) {
-        return g.second.place != nullptr && g.second.of->ahead && now - g.second.of->come >= at_least &&
-               thief_.withdraw(*g.second.place);
-      });
-      if (found == running_.end()) return {};
-      over.reset(found->second.of);
-      running_.erase(found);
-    }
-    drop_(*over);
-    count_.fetch_sub(1, base::memory_order_relaxed);  // by the thread that waits for zero
-    return over->name;
+    const auto now = clock::now();
+    return withdraw_([&](const host& h) { return h.ahead && now - h.come >= at_least; });
+  }
+  /// The same of one that has come from this process itself.
+  std::optional<key> give_up_own() {
+    return withdraw_([this](const host& h) { return h.name.first == by_.rank(); });
   }
   /// The run of a guest was stopped where it comes from. It may have ended, or not have come yet.
   void stop(const key& name) {
@@ -160,6 +170,8 @@ class guests {
     patience_ = patience;
     all.reserve(reports_.size() + results_.size());
     all.swap(reports_);
+    std::move(answers_.begin(), answers_.end(), std::back_inserter(all));
+    answers_.clear();
     const bool due = !results_.empty() && are_due_(clock::now());
     for (auto r = results_.begin(); r != results_.end();) {
       if (!due && r->second.size() < batch_) {
@@ -210,6 +222,23 @@ class guests {
     std::optional<std::stop_callback<on_stop>> stopping;
   };
 
+  /// Takes back one for which `may` is true, unless all of these have begun.
+  template <class May>
+  std::optional<key> withdraw_(May may) {
+    std::unique_ptr<host> over;
+    {
+      const std::lock_guard hold(mutex_);
+      const auto found = std::find_if(running_.begin(), running_.end(), [&](const auto& g) {
+        return g.second.place != nullptr && may(*g.second.of) && thief_.withdraw(*g.second.place);
+      });
+      if (found == running_.end()) return {};
+      over.reset(found->second.of);
+      running_.erase(found);
+    }
+    drop_(*over);
+    count_.fetch_sub(1, base::memory_order_relaxed);  // by the thread that waits for zero
+    return over->name;
+  }
   /// It will not begin.
   static void drop_(const host& h) noexcept { h.task->root->what->drop(*h.task->root); }
   /// A guest has ended; called by a worker.
@@ -221,7 +250,7 @@ class guests {
     h->stopping.reset();
     // Acquire pairs with stop().
     const bool stopped = h->run.stopped.load(base::memory_order_acquire);
-    if (h->unit.keeper != nullptr && failure == nullptr && !stopped)
+    if (h->unit.keeper != nullptr && h->name.first != self.by_.rank() && failure == nullptr && !stopped)
       self.keeper_->ended_for_other(h->unit.name);
     const key name = h->name;
     const clock::time_point come = h->come;
@@ -308,7 +337,9 @@ class guests {
   sched::outside_thief& thief_;
   const std::size_t batch_;
   keeper* const keeper_;
-  std::uint32_t run_ = 0;  // constant while there are guests
+  kept_values values_;
+  std::vector<report> answers_;  // about these, for who has sent them
+  std::uint32_t run_ = 0;        // constant while there are guests
   std::set<key> early_stops_;
   mutable base::mutex mutex_;
   std::vector<report> reports_;

@@ -44,6 +44,9 @@ struct recorded_unit : sched::kept_unit {
 class keeper final : public sched::task_keeper {
  public:
   using clock = base::clock;
+  /// After which time short tasks are looked at again, and a task is recorded that is not shown: some part of
+  /// the usual interval between two checkpoints.
+  static constexpr std::chrono::milliseconds pause{125};
 
   /// `largest`: the most bytes of a record. `workers`: of this process.
   keeper(std::size_t largest, unsigned workers) noexcept : largest_(largest), workers_(workers) {}
@@ -55,6 +58,7 @@ class keeper final : public sched::task_keeper {
   void begin(finished_tasks* in, bool records) noexcept {
     in_ = in;
     records_ = records;
+    last_record_.store(clock::now().time_since_epoch().count(), base::memory_order_relaxed);
     lengths_.begin(workers_, clock::now());
   }
   /// Whether tasks of the run are recorded. The rest requires it.
@@ -76,6 +80,15 @@ class keeper final : public sched::task_keeper {
     u.keeps.store(keeps, base::memory_order_relaxed);  // a hint
   }
 
+  /// Whether it is time to make a unit of a task that was not shown, since no task has been recorded for
+  /// long. *Returns*: true at most so often.
+  bool wants_unit(clock::time_point now) noexcept {
+    const clock::time_point last{clock::duration(last_record_.load(base::memory_order_relaxed))};
+    if (!records_ || now - last < pause) return false;
+    last_record_.store(now.time_since_epoch().count(), base::memory_order_relaxed);
+    return true;
+  }
+
   /// How a task has ended in an earlier job, if that is known. `packed`: see name_of.
   std::optional<bytes> find(const task_name& name, code_address type) {
     if (!in_->looking() || !in_->may_be_kind(type)) return std::nullopt;
@@ -90,8 +103,9 @@ class keeper final : public sched::task_keeper {
     if (!records_ || took < unit_lengths::short_task || results.size() > largest_) return;
     try {
       in_->add(name, around != nullptr ? around->name : task_name{}, type, std::move(results));
-      recorded_.fetch_add(1, base::memory_order_relaxed);  // as above
-    } catch (...) {                                        // it may be executed again
+      recorded_.fetch_add(1, base::memory_order_relaxed);                                       // as above
+      last_record_.store(clock::now().time_since_epoch().count(), base::memory_order_relaxed);  // a hint
+    } catch (...) {  // it may be executed again
     }
   }
   /// A task of another process has ended well here.
@@ -145,7 +159,6 @@ class keeper final : public sched::task_keeper {
  private:
   /// From time to time, levels of short tasks are tried again.
   void look_again_(clock::time_point now) noexcept {
-    constexpr std::chrono::milliseconds pause(125);
     const auto ticks = now.time_since_epoch().count();
     auto due = next_look_.load(base::memory_order_relaxed);  // only one comes through, and that suffices
     if (ticks >= due && next_look_.compare_exchange_strong(due, (now + pause).time_since_epoch().count(),
@@ -225,7 +238,7 @@ class keeper final : public sched::task_keeper {
   const std::size_t largest_;
   const unsigned workers_;
   unit_lengths lengths_;
-  base::atomic<clock::duration::rep> next_look_{0};
+  base::atomic<clock::duration::rep> next_look_{0}, last_record_{0};
   base::atomic<std::uint64_t> recorded_{0}, found_{0};
 };
 

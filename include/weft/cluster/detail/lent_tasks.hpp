@@ -6,6 +6,7 @@
 #include <weft/cluster/detail/keeper.hpp>
 #include <weft/cluster/detail/message.hpp>
 #include <weft/cluster/detail/parcels.hpp>
+#include <weft/cluster/detail/sent_values.hpp>
 #include <weft/cluster/detail/travel.hpp>
 #include <weft/cluster/exceptions.hpp>
 #include <weft/cluster/options.hpp>
@@ -28,9 +29,13 @@ namespace weft::inline WEFT_ABI::remote {
 class lent_tasks {
  public:
   /// `kept`: who records tasks; null: nobody.
-  lent_tasks(sched::outside_thief& thief, std::size_t largest, cluster_counters& counters,
-             keeper* kept) noexcept
-      : thief_(thief), largest_(largest), counters_(counters), keeper_(kept) {}
+  lent_tasks(sched::outside_thief& thief, int processes, const cluster_options& options,
+             cluster_counters& counters, keeper* kept)
+      : thief_(thief),
+        largest_(options.largest_task),
+        counters_(counters),
+        keeper_(kept),
+        values_(processes, options, counters) {}
   lent_tasks(const lent_tasks&) = delete;
   lent_tasks& operator=(const lent_tasks&) = delete;
 
@@ -42,6 +47,7 @@ class lent_tasks {
   /// or the answer has so many bytes. *Returns*: their numbers.
   task_range lend(writer& w, int to, unsigned wanted, std::size_t bytes_at_most) {
     const task_range all{last_id_ + 1, 0};
+    if (values_.on()) w.values(&values_);
     const sched::strand* last = nullptr;
     unsigned lent = 0;
     for (int tries = 0; lent < wanted && tries < 4 && w.bytes().size() < bytes_at_most;) {
@@ -55,6 +61,13 @@ class lent_tasks {
       }
     }
     return {all.first, last_id_};
+  }
+  /// Appends a ready task that is not shown to the keeper, for this process itself, where its end will be
+  /// recorded. *Returns*: false if there is none.
+  bool lend_to_self(writer& w, int self) {
+    sched::strand* const s = thief_.steal(
+        [](const sched::closure& c) noexcept { return c.what->untraced == nullptr && way_of(c) != nullptr; });
+    return s != nullptr && send_(w, *s, self);
   }
   /// A task has ended elsewhere, of which this was sent.
   void take_back(reader& r) {
@@ -78,6 +91,22 @@ class lent_tasks {
     if (stopped) sched::outside_thief::request_stop(*a.place);
     thief_.end(*a.place, std::move(thrown));
   }
+  /// A message of this kind has come.
+  void declined(reader& r) {
+    const auto id = r.get<std::uint64_t>();
+    const bool stays = r.get<bool>();
+    if (stays) values_.answered(id, r);
+    declined(id, stays);
+  }
+  /// Another process has said what it keeps of the values of a task.
+  void kept(reader& r) {
+    const auto id = r.get<std::uint64_t>();
+    values_.answered(id, r);
+  }
+  /// Whether all have.
+  bool all_kept() const noexcept { return values_.all_answered(); }
+  /// No process keeps anything any more.
+  void forget_values() noexcept { values_.clear(); }
   /// A task has come back unbegun. `stays`: it is executed here.
   void declined(std::uint64_t id, bool stays) {
     if (!stays) returned_.reserve(returned_.size() + 1);
@@ -87,7 +116,10 @@ class lent_tasks {
   /// So have those that were in a message for which the receiver had no memory.
   void refused(task_range r) {
     for (std::uint64_t id = r.first; id <= r.last; ++id)
-      if (away_.contains(id)) declined(id, true);
+      if (away_.contains(id)) {
+        values_.lost(id);
+        declined(id, true);
+      }
   }
   /// A task has ended elsewhere, and there is no memory for what is told of that.
   void end_without_memory(std::uint64_t id) {
@@ -161,29 +193,32 @@ class lent_tasks {
     }
     sched::closure& c = sched::outside_thief::task_of(s);
     const std::size_t before = w.bytes().size();
+    values_.begin_task(to, last_id_ + 1);
     std::optional<bytes> known;
     try {
       const item_frame whole(w);
       const std::size_t begin = w.bytes().size();
       w.limit(largest_ <= SIZE_MAX - begin ? begin + largest_ : SIZE_MAX);
       away a{.place = &s, .how = way_of(c), .to = to, .type = type_of(c)};
-      w(last_id_ + 1, a.type.module, a.type.offset);
+      w(++last_id_, a.type.module, a.type.offset);
       const std::size_t packed = w.bytes().size();
       a.how->pack(c, w);
       w.limit(SIZE_MAX);
       w(records_());
       if (records_()) known = prepare_record_(a, w, packed);
       whole.close(w);
-      if (!known) away_.emplace(++last_id_, a);
+      if (!known) away_.emplace(last_id_, a);
     } catch (...) {  // it is too long, or there is no memory: then it is executed here
       w.bytes().resize(before);
       w.limit(SIZE_MAX);
+      values_.abandon_task();
       ++counters_.closures_kept;
       thief_.give_back(s);
       return false;
     }
     if (known) {
       w.bytes().resize(before);
+      values_.abandon_task();
       end_as_known_(s, *known);
       return false;
     }
@@ -194,12 +229,22 @@ class lent_tasks {
   /// Adds what a process that records tasks is to know of one that is packed from there on. *Returns*: how it
   /// has ended in an earlier job, if that is known.
   std::optional<bytes> prepare_record_(away& a, writer& w, std::size_t packed) {
-    // But for the mark behind it.
-    a.name = name_of(w.bytes().data() + packed, w.bytes().size() - packed - 1, a.type.module, a.type.offset);
     const sched::closure& c = sched::outside_thief::task_of(*a.place);
-    if (c.what->untraced != nullptr) a.around = static_cast<recorded_unit*>(&sched::unit_around(c));
+    if (values_.stand_for_some()) {  // then the name is that of the task as it is packed without them
+      writer plain;
+      plain.limit(largest_);
+      a.how->pack(c, plain);
+      a.name = name_of(plain.bytes().data(), plain.bytes().size(), a.type.module, a.type.offset);
+    } else {  // but for the mark behind it
+      a.name =
+          name_of(w.bytes().data() + packed, w.bytes().size() - packed - 1, a.type.module, a.type.offset);
+    }
+    const bool shown = c.what->untraced != nullptr;
+    // Where another one is not shown, only the outermost unit around it is known.
+    a.around = static_cast<recorded_unit*>(shown ? &sched::unit_around(c)
+                                                 : sched::outside_thief::unit_of_run(*a.place));
     a.gone = base::clock::now();
-    w(a.name.high, a.name.low, a.around != nullptr ? a.around->level + 1 : unit_lengths::levels);
+    w(a.name.high, a.name.low, shown ? a.around->level + 1 : unit_lengths::levels);
     return keeper_->find(a.name, a.type);
   }
   void end_as_known_(sched::strand& s, const bytes& results) {
@@ -230,6 +275,7 @@ class lent_tasks {
     if (found == away_.end()) throw error("weft: a process of the cluster has ended a task twice");
     const away a = found->second;
     away_.erase(found);
+    values_.ended(id);
     return a;
   }
 
@@ -237,6 +283,7 @@ class lent_tasks {
   const std::size_t largest_;
   cluster_counters& counters_;
   keeper* const keeper_;
+  sent_values values_;
   std::uint64_t last_id_ = 0;
   std::unordered_map<std::uint64_t, away> away_;
   std::vector<sched::strand*> returned_;  // which others have declined

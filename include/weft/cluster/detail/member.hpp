@@ -142,13 +142,15 @@ class member {
     explicit shown_run(member& of) : of_(of) {
       const auto& files = of_.checkpoints_;
       finished_tasks* const in = files ? &of_.checkpoints_->tasks() : of_.records_;
-      if (in == nullptr || !flow::runtime_key::set_unit(of_.runtime_, &of_.root_)) return;
+      if (in == nullptr || flow::runtime_key::is_traced(of_.runtime_)) return;
       of_.keeper_.begin(in, !files || files->writes());
       of_.keeper_.enter(of_.root_, {}, 0);
+      flow::runtime_key::set_unit(of_.runtime_, &of_.root_);
     }
     shown_run(const shown_run&) = delete;
     shown_run& operator=(const shown_run&) = delete;
     ~shown_run() {
+      if (!of_.keeper_.is_on()) return;
       flow::runtime_key::set_unit(of_.runtime_, nullptr);
       of_.keeper_.begin(nullptr, false);
     }

@@ -26,6 +26,7 @@ enum class kind : std::uint8_t {
   more,       ///< asks for a part of it
   part,       ///< that
   refused,    ///< there is no memory for it
+  kept,       ///< what of the values of a task its receiver has kept and given up
   finish,     ///< down the tree from process 0: the run is over, and its outcome
   finished,   ///< up the tree: nothing of this process, and of those below it, is under way any more
   leave,      ///< down the tree: no process has anything under way

@@ -159,9 +159,10 @@ class run_checkpoints {
 
   void write_() noexcept {
     try {
-      const std::uint64_t number = next_++;
+      const std::uint64_t number = next_;
       const std::vector<unwritten_task> fresh = tasks_.take_unwritten(number);
       bool whole = fresh.empty();
+      next_ += !whole;  // also if it cannot be written: records may count in it
       if (!whole) try {
           segment_file::write(*to_, {program_(), run_, number, rank_}, fresh);
           whole = true;

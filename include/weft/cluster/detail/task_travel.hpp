@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/cluster/detail/code_address.hpp>
+#include <weft/cluster/detail/read_value.hpp>
 #include <weft/cluster/detail/repeatable.hpp>
 #include <weft/cluster/detail/travel.hpp>
 #include <weft/flow/fork.hpp>
@@ -65,16 +66,31 @@ struct guest_argument {
   static void pack_written(const kept&, writer&) {}
   static void take_back(kept&, reader&, bool) {}
 };
-/// An object of its own, for one that the task accesses.
+/// One that the task only reads.
 template <class Adaptor>
-  requires(Adaptor::access)
+  requires(Adaptor::access && Adaptor::wanted == flow::right_kind::read)
+struct guest_argument<Adaptor> {
+  using kept = typename Adaptor::kept;
+  using value_type = std::remove_cv_t<typename Adaptor::value>;
+  static constexpr bool travels = value_travels<value_type>;
+  read_value<value_type> value;
+
+  static void pack(const kept& k, writer& w) { pack_read<value_type>(*k, w); }
+  void unpack(reader& r) { value.unpack(r); }
+  kept take() noexcept { return value.get(); }
+  void pack_result(writer&, const kept*) const {}
+  static void pack_written(const kept&, writer&) {}
+  static void take_back(const kept&, reader&, bool) {}
+};
+/// An object of its own, for one that the task writes.
+template <class Adaptor>
+  requires(Adaptor::access && Adaptor::wanted != flow::right_kind::read)
 struct guest_argument<Adaptor> {
   using kept = typename Adaptor::kept;
   using value_type = std::remove_cv_t<typename Adaptor::value>;
   static constexpr bool travels = value_travels<value_type>;
   // What is not renamed is what its owner has made: a task that writes it may use its size.
   static constexpr bool in = Adaptor::wanted != flow::right_kind::write || !Adaptor::renames;
-  static constexpr bool out = Adaptor::wanted != flow::right_kind::read;
   value_type value;
 
   static void pack(const kept& k, writer& w) {
@@ -84,14 +100,10 @@ struct guest_argument<Adaptor> {
     if constexpr (in) value = r.get<value_type>();
   }
   kept take() noexcept { return std::addressof(value); }
-  void pack_result([[maybe_unused]] writer& w, const kept*) const {
-    if constexpr (out) w(value);
-  }
-  static void pack_written([[maybe_unused]] const kept& k, [[maybe_unused]] writer& w) {
-    if constexpr (out) w(*k);
-  }
-  static void take_back([[maybe_unused]] const kept& k, [[maybe_unused]] reader& r, bool) {
-    if constexpr (out) r(*k);  // in place: others may hold addresses of its elements
+  void pack_result(writer& w, const kept*) const { w(value); }
+  static void pack_written(const kept& k, writer& w) { w(*k); }
+  static void take_back(const kept& k, reader& r, bool) {
+    r(*k);  // in place: others may hold addresses of its elements
   }
 };
 /// A contribution, kept apart until it is at home again.

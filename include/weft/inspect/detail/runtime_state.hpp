@@ -80,11 +80,8 @@ WEFT_FUNCTION void runtime_state::set_rank(unsigned rank, unsigned processes) co
   if (const auto& trace = home().trace) trace->set_rank(rank, processes);
 }
 
-WEFT_FUNCTION bool runtime_state::set_unit(kept_unit* u) const {
-  if (home().trace != nullptr) return false;
-  home().unit = u;
-  return true;
-}
+WEFT_FUNCTION void runtime_state::set_unit(kept_unit* unit) const { home().unit = unit; }
+WEFT_FUNCTION bool runtime_state::is_traced() const { return home().trace != nullptr; }
 
 WEFT_FUNCTION std::string runtime_state::describe() const {
   if (!born_.in_this_process()) return "this runtime was made before fork(); its workers do not exist here\n";

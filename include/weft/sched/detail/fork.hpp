@@ -150,7 +150,8 @@ WEFT_COLD WEFT_FUNCTION fork_action classify_rare_fork(strand& s) noexcept {
     s.restore_limit();
     return fork_action::run_traced;
   }
-  if (is_observed) enter_unit(s, s.unit);  // the keeper has seen enough
+  // The keeper has seen enough. A step that is recorded keeps the bit (cluster/detail/step_record.hpp).
+  if (is_observed && s.recorded == nullptr) enter_unit(s, s.unit);
   return s.pending() ? fork_action::defer : fork_action::run_inline;
 }
 
