@@ -7,11 +7,14 @@
 #include "virtual_time.hpp"
 
 #include <weft/cluster/detail/member.hpp>
+#include <weft/cluster/detail/step_message.hpp>
 #include <weft/cluster/transport.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <exception>
+#include <map>
 #include <memory>
 #include <queue>
 #include <string>
@@ -103,7 +106,7 @@ class network {
 };
 
 /// The end of one process.
-class network_transport final : public weft::remote::transport {
+class network_transport : public weft::remote::transport {
  public:
   network_transport(network& of, int rank) noexcept : of_(of), rank_(rank) {}
   int rank() const noexcept override { return rank_; }
@@ -126,7 +129,7 @@ class cluster {
  public:
   explicit cluster(int processes, const weft::cluster_options& options = {.runtime = {.workers = 1}},
                    const network_options& by = {})
-      : network_(processes, by) {
+      : network_(processes, by), steps_(static_cast<std::size_t>(processes)) {
     for (int i = 0; i < processes; ++i) {
       ends_.push_back(std::make_unique<network_transport>(network_, i));
       members_.push_back(std::make_unique<weft::remote::member>(*ends_.back(), options));
@@ -153,18 +156,63 @@ class cluster {
     return members_[0]->run(f);
   }
 
+  /// As thread_cluster::process.
+  class process {
+   public:
+    process(cluster& of, int rank) noexcept : of_(of), rank_(rank) {}
+    int rank() const noexcept { return rank_; }
+    int size() const noexcept { return of_.size(); }
+    weft::remote::step_place place_for_steps_() { return of_.place_for_steps_(rank_); }  // for partitioned
+
+   private:
+    cluster& of_;
+    int rank_;
+  };
+  /// As thread_cluster::each.
+  template <class F>
+  void each(const F& f) {
+    std::vector<std::exception_ptr> thrown(members_.size());
+    std::vector<weft::base::thread> all;
+    for (int i = 0; i < size(); ++i)
+      all.emplace_back([this, i, &f, &thrown] {
+        process here(*this, i);
+        try {
+          f(here);
+        } catch (...) {
+          thrown[static_cast<std::size_t>(i)] = std::current_exception();
+        }
+      });
+    for (weft::base::thread& t : all) t.join();
+    for (const std::exception_ptr& e : thrown)
+      if (e) std::rethrow_exception(e);
+  }
+
   int size() const noexcept { return network_.size(); }
-  weft::cluster_counters counters(int process) const noexcept { return at_(process).counters(); }
-  weft::runtime& runtime(int process) noexcept { return at_(process).runtime(); }
+  weft::cluster_counters counters(int of) const noexcept { return at_(of).counters(); }
+  weft::runtime& runtime(int of) noexcept { return at_(of).runtime(); }
 
  private:
-  weft::remote::member& at_(int process) const noexcept {
-    return *members_[static_cast<std::size_t>(process)];
+  weft::remote::member& at_(int of) const noexcept { return *members_[static_cast<std::size_t>(of)]; }
+  /// The steps of one number, one in each process, have a network of their own.
+  weft::remote::step_place place_for_steps_(int rank) {
+    std::weak_ptr<network>& known = step_networks_[steps_[static_cast<std::size_t>(rank)]++];
+    std::shared_ptr<network> by = known.lock();
+    if (!by) known = by = std::make_shared<network>(size(), network_.options());
+    return {runtime(rank), std::make_unique<step_transport>(std::move(by), rank)};
   }
+  struct step_network {
+    std::shared_ptr<network> by;
+  };
+  struct step_transport final : private step_network, public network_transport {
+    step_transport(std::shared_ptr<network> shared, int rank)
+        : step_network{std::move(shared)}, network_transport(*by, rank) {}
+  };
 
   network network_;
   std::vector<std::unique_ptr<network_transport>> ends_{};
   std::vector<std::unique_ptr<weft::remote::member>> members_{};
+  std::vector<std::size_t> steps_;  // how many each process has made
+  std::map<std::size_t, std::weak_ptr<network>> step_networks_{};
 };
 
 }  // namespace simulation

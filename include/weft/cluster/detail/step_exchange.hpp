@@ -3,13 +3,13 @@
 // its own in rounds of iterations.
 #pragma once
 
+#include <weft/base/thread.hpp>
 #include <weft/cluster/detail/step_leader.hpp>
 #include <weft/cluster/detail/step_talk.hpp>
 #include <weft/cluster/detail/step_tasks.hpp>
 #include <weft/cluster/partition_options.hpp>
 
 #include <string>
-#include <thread>
 
 namespace weft::inline WEFT_ABI::remote {
 
@@ -208,7 +208,7 @@ class step_exchange {
     if (const std::exception_ptr lost = talk_.take_move_failure()) mail_.fail(0, lost);
     all_valid_ = false;
     base::atomic<bool> ended{false};
-    std::thread root([&] {
+    base::thread root([&] {
       bool begun = false;
       try {
         at_.runtime.run([&] {
@@ -222,7 +222,7 @@ class step_exchange {
       by_.wake();
     });
     struct joined {
-      std::thread& t;
+      base::thread& t;
       step_mail& mail;
       ~joined() {
         mail.limit(0);  // an error of the messages: nothing that is awaited will come

@@ -260,8 +260,6 @@ class step_leader {
     }
   }
 
-  static constexpr std::uint64_t longest_round = 64;
-
   const step_record& step_;
   const partition_options& options_;
   const unsigned processes_;

@@ -3,6 +3,7 @@
 // sent, and what has failed.
 #pragma once
 
+#include <weft/base/platform.hpp>
 #include <weft/cluster/detail/repeatable.hpp>
 #include <weft/cluster/detail/step_message.hpp>
 #include <weft/flow/completion.hpp>
@@ -201,7 +202,7 @@ class step_mail {
   transport& by_;
   std::uint32_t stage_ = 0, tasks_ = 0;
   std::size_t channels_ = 0;
-  mutable std::mutex mutex_;
+  mutable base::mutex mutex_;
   std::unordered_map<std::uint64_t, bytes> arrived_;
   std::unordered_map<std::uint64_t, waiting> waiting_;
   std::vector<std::pair<int, bytes>> outbox_;

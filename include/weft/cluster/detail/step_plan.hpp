@@ -6,9 +6,13 @@
 #include <weft/placement/task_graph.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::remote {
+
+/// How many iterations a round has at most.
+inline constexpr std::uint64_t longest_round = 64;
 
 /// A value that a task has written and that another process needs: before one of its tasks, or, if `before`
 /// is the number of tasks, at the beginning of the next iteration.

@@ -16,7 +16,8 @@
 
 namespace weft::inline WEFT_ABI::remote {
 
-/// One of them. A closure of it is followed by the objects, the address of this, and the iteration.
+/// One of them. A closure of it is followed by the objects, the address of this, the iteration, and its
+/// options.
 ///
 /// Who may touch it when: the counts by whoever executes it, the rest is constant while tasks run.
 class step_task {
@@ -27,7 +28,9 @@ class step_task {
     mode how;
   };
 
-  step_task(const sched::task_options& options, const std::vector<use>& uses) : options_(options) {
+  /// `transfers`: it sends or receives.
+  step_task(const sched::task_options& options, const std::vector<use>& uses, bool transfers)
+      : options_(options), transfers_(transfers) {
     for (const use& u : uses) {
       objects_.push_back(u.object);
       modes_.push_back(u.how);
@@ -43,9 +46,10 @@ class step_task {
   step_task& operator=(const step_task&) = delete;
   virtual ~step_task() = default;
 
-  /// Appends a closure to the running body's frame. *Returns*: false if it is dropped: something before it
+  /// Appends a closure to the running body's frame. A task of the step is by `lower` less urgent than its
+  /// options say. *Returns*: false if it is dropped: something before it
   /// has failed, or the run was stopped. *Throws*: std::bad_alloc.
-  bool fork(sched::strand& s, std::uint64_t iteration) {
+  bool fork(sched::strand& s, std::uint64_t iteration, int lower) {
     const sched::fork_action how = sched::classify_fork(s);
     if (how == sched::fork_action::drop) return false;
     if (!s.pending()) sched::open_frame(s);
@@ -54,7 +58,10 @@ class step_task {
     auto& c = *::new (s.closures.allocate(size)) sched::closure(traced ? traced_ : what_);
     auto* const objects = reinterpret_cast<void**>(&c + 1);
     std::copy(objects_.begin(), objects_.end(), objects);
-    ::new (static_cast<void*>(objects + objects_.size())) tail{this, iteration};
+    ::new (static_cast<void*>(objects + objects_.size()))
+        tail{this,
+             iteration,
+             {options_.name, options_.priority - (transfers_ ? 0 : lower), options_.local, options_.event}};
     c.local = options_.local;
     if (traced) c.set_stamp(observe::stamp_fork(s));
     sched::defer(s, c);
@@ -80,6 +87,7 @@ class step_task {
   struct tail {
     step_task* of;
     std::uint64_t iteration;
+    sched::task_options options;
   };
   static const tail& tail_of_(const sched::closure& c) noexcept {
     return *reinterpret_cast<const tail*>(c.objects() + c.what->objects);
@@ -89,10 +97,11 @@ class step_task {
     t.of->execute(t.iteration);
   }
   static const sched::task_options& options_of_(const sched::closure& c) noexcept {
-    return tail_of_(c).of->options_;
+    return tail_of_(c).options;
   }
 
   const sched::task_options options_;
+  const bool transfers_;
   std::vector<void*> objects_;
   std::vector<mode> modes_;
   sched::descriptor what_, traced_;
@@ -103,7 +112,7 @@ class step_task {
 class own_task final : public step_task {
  public:
   own_task(const step_record& of, std::uint32_t number, const sched::task_options& options, step_mail& mail)
-      : step_task(options, uses_(of, number)),
+      : step_task(options, uses_(of, number), false),
         body_(*of.tasks()[number].body),
         number_(number),
         mail_(mail) {}
@@ -144,7 +153,7 @@ class sending_task final : public step_task {
  public:
   sending_task(const step_record& of, std::uint32_t object, std::uint32_t writer, int priority,
                step_mail& mail)
-      : step_task({.name = "send", .priority = priority}, {{of.objects()[object].at, mode::read}}),
+      : step_task({.name = "send", .priority = priority}, {{of.objects()[object].at, mode::read}}, true),
         of_(of.objects()[object]),
         object_(object),
         writer_(writer),
@@ -178,7 +187,7 @@ class receiving_task final : public step_task {
   receiving_task(const step_record& of, const step_channel& by, std::uint32_t number, int priority,
                  step_mail& mail)
       : step_task({.name = "receive", .priority = priority, .event = true},
-                  {{of.objects()[by.object].at, mode::write}}),
+                  {{of.objects()[by.object].at, mode::write}}, true),
         of_(of.objects()[by.object]),
         by_(by),
         number_(number),
@@ -205,7 +214,8 @@ class receiving_task final : public step_task {
 
 /// An iteration of one process: in reference order; its schedule, if it is another one, becomes priorities. A
 /// value is sent right behind the task that writes it, and received right before the first one that needs it.
-/// What sends and receives goes before all other tasks, if they have priorities.
+/// What sends and receives goes before all other tasks. Where there is any of it, tasks of earlier iterations
+/// go before those of later ones: other processes wait for them first.
 class step_tasks {
  public:
   step_tasks(const step_record& of, const step_plan& plan, unsigned here, const std::vector<double>& start,
@@ -220,6 +230,8 @@ class step_tasks {
     const std::vector<int> priority = priorities_(of, plan, here, start);
     int transfers = 0;  // their priority
     for (const int p : priority) transfers = std::max(transfers, p > 0 && p < INT_MAX ? p + 1 : p);
+    lower_ = lower_by_(priority, plan);
+    if (lower_ != 0) transfers = std::max(transfers, 1);
     for (std::uint32_t t = 0; t <= size; ++t) {
       for (const std::uint32_t c : receives[t])
         all_.push_back(std::make_unique<receiving_task>(of, plan.channels()[c], c, transfers, mail));
@@ -261,7 +273,8 @@ class step_tasks {
       bool dropped = false;
       for (std::uint64_t i = 0; i < iterations && !dropped; ++i)
         record_([&] {
-          for (auto t = all_.begin(); t != all_.end() && !dropped; ++t) dropped = !(*t)->fork(s, i);
+          for (auto t = all_.begin(); t != all_.end() && !dropped; ++t)
+            dropped = !(*t)->fork(s, i, lower_ * static_cast<int>(i));
         });
     } catch (const std::bad_alloc&) {
       mail.fail(0, std::current_exception());
@@ -296,9 +309,20 @@ class step_tasks {
     return priority;
   }
 
+  /// By how much a task is less urgent in each iteration than in the one before; 0 where nobody waits for
+  /// others, so that a run may have any number of iterations, or where priorities leave no room.
+  static int lower_by_(const std::vector<int>& priority, const step_plan& plan) {
+    if (plan.channels().empty()) return 0;
+    const auto [least, most] = std::minmax_element(priority.begin(), priority.end());
+    const std::int64_t different = std::int64_t{*most} - *least + 1;
+    const bool room = *most < INT_MAX && *least - different * std::int64_t{longest_round} > INT_MIN;
+    return room ? static_cast<int>(different) : 0;
+  }
+
   std::vector<std::unique_ptr<step_task>> all_;
   std::vector<own_task*> own_;
   std::vector<sending_task*> senders_;
+  int lower_ = 0;  // the priority of a task, from one iteration to the next
   recorded record_;
 };
 

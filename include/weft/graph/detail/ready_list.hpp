@@ -4,6 +4,7 @@
 
 #include <weft/graph/graph_node.hpp>
 
+#include <algorithm>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::sched {
@@ -27,8 +28,8 @@ struct node_queue {
   }
 };
 
-/// *Thread safety*: under the lock of its graph. *Cost*: constant where priorities are equal, else linear in
-/// the number of different ones.
+/// *Thread safety*: under the lock of its graph. *Cost*: constant where priorities are equal, else
+/// logarithmic in the number of different ones, and a step for each of those that nodes had before.
 class ready_list {
  public:
   /// Makes room for nodes of this priority. *Throws*: std::bad_alloc.
@@ -39,15 +40,15 @@ class ready_list {
   }
   /// *Requires*: the priority was expected.
   void push_back(graph_node& n) noexcept {
-    levels_[level_of(n.priority)].nodes.push_back(n);
+    const std::size_t i = level_of(n.priority);
+    levels_[i].nodes.push_back(n);
+    if (i < first_ || size_ == 0) first_ = i;
     ++size_;
   }
   /// *Returns*: the most urgent, null if there is none.
   graph_node* front() const noexcept {
     if (size_ == 0) return nullptr;
-    std::size_t i = 0;
-    while (levels_[i].nodes.first == nullptr) ++i;
-    return levels_[i].nodes.first;
+    return levels_[first_used_()].nodes.first;
   }
   /// Whether it may wait for earlier tasks. In a batch others would wait for it, maybe those that it waits
   /// for.
@@ -58,8 +59,8 @@ class ready_list {
   /// Takes it out.
   graph_node* pop_front() noexcept {
     if (size_ == 0) return nullptr;
-    std::size_t i = 0;
-    while (levels_[i].nodes.first == nullptr) ++i;
+    const std::size_t i = first_used_();
+    if (i != first_) first_ = i;
     --size_;
     return levels_[i].nodes.pop_front();
   }
@@ -69,9 +70,7 @@ class ready_list {
   graph_node* bring_to_front(Wanted wanted) noexcept {
     if (size_ == 0) return nullptr;
     constexpr unsigned most = 64;
-    std::size_t i = 0;
-    while (levels_[i].nodes.first == nullptr) ++i;
-    node_queue& l = levels_[i].nodes;
+    node_queue& l = levels_[first_used_()].nodes;
     graph_node* before = nullptr;
     unsigned seen = 0;
     for (graph_node* n = l.first; n != nullptr && seen < most; before = n, n = n->next, ++seen) {
@@ -117,13 +116,20 @@ class ready_list {
 
   std::size_t level_of(int priority) const noexcept {
     if (!levels_.empty() && levels_.front().priority == priority) return 0;
-    std::size_t i = 0;
-    while (i != levels_.size() && levels_[i].priority > priority) ++i;
+    const auto found = std::partition_point(levels_.begin(), levels_.end(),
+                                            [priority](const level& l) { return l.priority > priority; });
+    return static_cast<std::size_t>(found - levels_.begin());
+  }
+  /// *Requires*: there is a node.
+  std::size_t first_used_() const noexcept {
+    std::size_t i = first_;
+    while (levels_[i].nodes.first == nullptr) ++i;
     return i;
   }
 
   std::vector<level> levels_;  // most urgent first
   std::size_t size_ = 0;
+  std::size_t first_ = 0;  // if there is a node, none is on a level before this one
 };
 
 /// The list whose first node comes first; nodes of two lists are told apart by their place in reference
