@@ -73,15 +73,16 @@ class cluster {
 
  private:
   /// The options of this process, after a look at the others.
-  cluster_options share_(cluster_options options) const {
+  cluster_options share_(cluster_options options) {
     const mpi::communicator& all = transport_.group();
     const auto programs = all.gather(remote::loaded_code::at_start().identity());
     for (std::size_t i = 1; i < programs.size(); ++i)
       if (programs[i] != programs[0])
         throw error("weft: process " + std::to_string(i) +
                     " of the cluster runs another program than process 0; start the same file everywhere");
+    const int together = transport_.find_machines();
     if (options.runtime.workers == 0)
-      options.runtime.workers = std::max(1u, base::usable_cpus() / static_cast<unsigned>(all.node().size()));
+      options.runtime.workers = std::max(1u, base::usable_cpus() / static_cast<unsigned>(together));
     return options;
   }
 

@@ -48,7 +48,7 @@ class exchange {
         post_(by, options.part_bytes, counters_),
         lent_(thief_, by.size(), options, counters_, kept),
         guests_(by, thief_, batch_, options.cache_bytes, kept),
-        victims_(by.rank(), by.size()) {}
+        victims_(by.rank(), machines_of_(by)) {}
   exchange(const exchange&) = delete;
   exchange& operator=(const exchange&) = delete;
 
@@ -89,6 +89,11 @@ class exchange {
   using clock = base::clock;
   using microseconds = std::chrono::microseconds;
 
+  static std::vector<int> machines_of_(const transport& by) {
+    std::vector<int> all;
+    for (int i = 0; i < by.size(); ++i) all.push_back(by.machine_of(i));
+    return all;
+  }
   void tell_outcome_(const std::function<void(writer&)>& pack) {
     try {
       outgoing outcome(kind::finish, run_);

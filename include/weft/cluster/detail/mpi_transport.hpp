@@ -9,6 +9,7 @@
 #include <list>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace weft::inline WEFT_ABI::remote {
 
@@ -24,6 +25,15 @@ class mpi_transport final : public transport {
   int rank() const noexcept override { return group_.rank(); }
   int size() const noexcept override { return group_.size(); }
   const mpi::communicator& group() const noexcept { return group_; }
+  /// Which processes share a machine. All call it. *Returns*: how many share that of this one.
+  int find_machines() {
+    const mpi::communicator here = group_.node();
+    machines_ = group_.gather(here.gather(rank()).front());
+    return here.size();
+  }
+  int machine_of(int process) const noexcept override {
+    return machines_.empty() ? 0 : machines_[static_cast<std::size_t>(process)];
+  }
 
   std::size_t longest() const noexcept override { return INT_MAX; }
   void send(int to, bytes message) override {
@@ -70,6 +80,7 @@ class mpi_transport final : public transport {
   }
 
   mpi::communicator group_;
+  std::vector<int> machines_;  // each called by its first process
   std::list<under_way> sent_;
   doorbell bell_;
 };
