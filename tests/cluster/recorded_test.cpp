@@ -216,13 +216,15 @@ TEST_CASE("a task that throws is executed again, and those that have ended well 
   for (int processes = 1; processes <= 3; ++processes) {
     recording_cluster first(processes);
     CHECK(thrown_by(first, f) == "at 2");
-    CHECK(first.recorded() == 2);
+    const std::uint64_t recorded = first.recorded();
+    CHECK(recorded >= 2);
+    CHECK(recorded <= (processes == 1 ? 2 : 3));  // another process may have the one behind it
     recording_cluster second(processes);
     second.resume(first);
     CHECK(thrown_by(second, f) == "at 2");
     CHECK(executed >= 1);
-    CHECK(executed <= 2);  // another process may have the one behind it
-    CHECK(second.found() == 2);
+    CHECK(executed <= 2);  // as above
+    CHECK(second.found() >= 2);
   }
 }
 

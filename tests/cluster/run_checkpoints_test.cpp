@@ -326,9 +326,9 @@ TEST_CASE("files of other programs, formats and kinds are refused by name", "[ch
   fs::create_symlink("elsewhere", path);
   CHECK(refusal(here) == "weft: '" + path + "' is a symbolic link");
   fs::remove(path);
-  for (const char* of_others :
-       {"1.checkpoint", "-1.checkpoint", "1-.checkpoint", "1-2.checkpoints", "x1-2.checkpoint",
-        "1-2.checkpoint.weft-00", "99999999999999999999999-1.checkpoint"})
+  for (const char* of_others : {"1.checkpoint", "-1.checkpoint", "1-.checkpoint", "1-2.checkpoints",
+                                "x1-2.checkpoint", "1-2.checkpoint.weft-00",
+                                "99999999999999999999999-1.checkpoint", "0-18446744073709551615.checkpoint"})
     spill(here / of_others, "not ours");
   CHECK(refusal(here) == "resumed 0");
 }

@@ -44,7 +44,8 @@ struct segment_name {
     const auto first = std::from_chars(text.data(), end, n.process);
     if (first.ec != std::errc{} || first.ptr == end || *first.ptr != '-') return std::nullopt;
     const auto second = std::from_chars(first.ptr + 1, end, n.number);
-    if (second.ec != std::errc{}) return std::nullopt;
+    constexpr std::uint64_t largest = ~std::uint64_t{0} / 2;  // so that there are others behind it
+    if (second.ec != std::errc{} || n.number > largest) return std::nullopt;
     const std::string_view rest(second.ptr, static_cast<std::size_t>(end - second.ptr));
     if (!rest.starts_with(ending) || (rest.size() == ending.size()) != whole) return std::nullopt;
     return whole || rest.substr(ending.size()).starts_with(".weft-") ? std::optional(n) : std::nullopt;
