@@ -160,7 +160,7 @@ measured partitioned(order o, double nanoseconds, std::uint64_t steps, const wef
   return m;
 }
 
-/// What one process of the program by hand sends: an edge, or a block.
+/// What one process of the program by hand sends: an edge; at the end, all its blocks.
 struct letter {
   std::uint64_t step = 0;
   int row = 0, column = 0, what = 0;
@@ -192,12 +192,20 @@ class by_hand {
         if (r == first && r > 0 && i + 1 < steps) send_(rank_ - 1, {i, r, k, north}, b.edges[north]);
       });
     // As after a partitioned step, all have all.
+    values own;
+    for_blocks(o, first, last,
+               [&](int r, int k) { own.insert(own.end(), of_(r, k).all.begin(), of_(r, k).all.end()); });
     for (int to = 0; to < processes; ++to)
-      if (to != rank_)
-        for_blocks(o, first, last, [&](int r, int k) { send_(to, {steps, r, k, 4}, of_(r, k).all); });
-    for_blocks(o, 0, side, [&](int r, int k) {
-      if (r < first || r >= last) of_(r, k).all = receive_({steps, r, k, 4});
-    });
+      if (to != rank_) send_(to, {steps, rank_, 0, 4}, own);
+    for (int from = 0; from < processes; ++from) {
+      if (from == rank_) continue;
+      const values all = receive_({steps, from, 0, 4});
+      auto at = all.begin();
+      for_blocks(o, from * rows, (from + 1) * rows, [&](int r, int k) {
+        of_(r, k).all.assign(at, at + points * points);
+        at += points * points;
+      });
+    }
   }
   std::uint64_t wrong(const std::vector<values>& expected) const {
     std::uint64_t n = 0;

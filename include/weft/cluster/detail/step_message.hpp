@@ -15,7 +15,7 @@ enum class step_kind : std::uint8_t {
   report,   ///< to process 0, once in each stage
   verdict,  ///< from process 0, when all reports are there: what the next stage is
   value,    ///< of an object, for a task
-  move,     ///< of an object, between rounds
+  move,     ///< values of objects, between rounds
   failed,   ///< something has failed, at this place of the serial order
 };
 

@@ -26,6 +26,7 @@ class step_talk {
       : by_(by), step_(step), mail_(mail), counters_(counters) {
     sent_.resize(static_cast<std::size_t>(by_.size()));
     reports_.resize(sent_.size());
+    leaving_.resize(sent_.size());
   }
   step_talk(const step_talk&) = delete;
   step_talk& operator=(const step_talk&) = delete;
@@ -125,15 +126,18 @@ class step_talk {
     return detail::unpack_exception(of_it);
   }
   /// Sends the value of an object, between rounds: true and the value, or false and why there is none; and
-  /// how many are to come to this process.
+  /// how many are to come to this process. Short ones go together, at the latest when moves are awaited.
   void move(int to, std::uint32_t object, const bytes& value) {
-    outgoing m = step_message(step_kind::move, stage_);
-    m.body()(object);
-    m.body().put(value.data(), value.size());
-    send_(to, m.seal(), true);
+    constexpr std::size_t together = 1 << 16;  // bytes
+    writer& w = leaving_[static_cast<std::size_t>(to)];
+    if (w.bytes().size() + value.size() > together) send_moves_(to);
+    w(object, static_cast<std::uint64_t>(value.size()));
+    w.put(value.data(), value.size());
+    if (w.bytes().size() >= together) send_moves_(to);
   }
   void expect_move() noexcept { ++moves_; }
   void await_moves() {
+    for (int to = 0; to < by_.size(); ++to) send_moves_(to);
     serve_until([this] { return moves_ == 0; });
   }
   /// Why a value has not come into its object, if so; the first of them.
@@ -166,23 +170,33 @@ class step_talk {
         ++received_;
         if (stage == stage_) mail_.deliver(std::move(message));
         return;
-      case step_kind::move: {
+      case step_kind::move:
         ++received_;
-        --moves_;
-        try {
+        while (m.body().left() != 0) {
           const auto& o = step_.objects().at(m.body().get<std::uint32_t>());
-          if (!m.body().get<bool>()) std::rethrow_exception(detail::unpack_exception(m.body()));
-          o.kind->unpack(o.at, m.body());
-        } catch (...) {
-          if (move_failure_ == nullptr) move_failure_ = std::current_exception();
+          reader value = m.body().part(m.body().get<std::uint64_t>());
+          --moves_;
+          try {
+            if (!value.get<bool>()) std::rethrow_exception(detail::unpack_exception(value));
+            o.kind->unpack(o.at, value);
+          } catch (...) {
+            if (move_failure_ == nullptr) move_failure_ = std::current_exception();
+          }
         }
         return;
-      }
       case step_kind::failed:
         ++received_;
         if (stage == stage_) mail_.limit(m.body().get<std::uint64_t>());
         return;
     }
+  }
+  void send_moves_(int to) {
+    bytes& all = leaving_[static_cast<std::size_t>(to)].bytes();
+    if (all.empty()) return;
+    outgoing m = step_message(step_kind::move, stage_);
+    m.body().put(all.data(), all.size());
+    send_(to, m.seal(), true);
+    all.clear();
   }
   void send_(int to, bytes message, bool counted) {
     if (counted) ++sent_[static_cast<std::size_t>(to)];
@@ -201,6 +215,7 @@ class step_talk {
   std::uint64_t received_ = 0;                // and from all
   std::int64_t moves_ = 0;  // that have not come; less than 0: more have come than are awaited
   std::exception_ptr move_failure_;
+  std::vector<writer> leaving_;  // moves to each process that have not been sent
   std::optional<bytes> verdict_;
   std::vector<bytes> reports_;  // of process 0, as the next one
   int reported_ = 0;
