@@ -53,9 +53,10 @@ class neighbours {
   /// is silent.
   void look(base::clock::time_point now) {
     const int silent = pulse_.look(now, [this](int to) { send_(to, kind::beat); });
-    if (silent >= 0)
-      throw error("weft: process " + std::to_string(silent) + " of the cluster has not answered for " +
-                  std::to_string(silence_.count()) + " ms");
+    if (silent < 0) return;
+    const auto ms = silence_.count();
+    const std::string limit = ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
+    throw error("weft: process " + std::to_string(silent) + " of the cluster has not answered for " + limit);
   }
   /// This process takes part in no other run; tells the neighbours, and waits until none of them does. Those
   /// that are in a run, or begin one, end the job. *Throws*: weft::error.
