@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// A partitioned step of real processes. usage: partition_program [throw|differ]; prints "right" in process 0.
-// partition_program resume <file> <steps>: goes on from a checkpoint; prints from where, and the result.
+// A partitioned step of real processes. usage: partition_program [throw|differ|die]; prints "right" in
+// process 0. partition_program resume <file> <steps>: goes on from a checkpoint; prints from where, and the
+// result.
 #include "step_program.hpp"
 
 #include <weft/cluster.hpp>
@@ -9,6 +10,7 @@
 #include <weft/placement/etf.hpp>
 #include <weft/weft.hpp>
 
+#include <csignal>
 #include <cstdio>
 #include <numeric>
 #include <string>
@@ -59,6 +61,25 @@ int resume(weft::cluster& c, const std::string& file, std::uint64_t steps) {
   return 0;
 }
 
+/// Process 1 dies in the tenth iteration of a step.
+int die(weft::cluster& c) {
+  weft::shared<int> counts[2] = {weft::shared<int>(0), weft::shared<int>(0)};
+  const bool here = c.rank() == 1;
+  weft::partitioned step(c,
+                         [&] {
+                           for (int i = 0; i < 2; ++i)
+                             weft::fork(
+                                 [here](const int& before, int& count) {
+                                   if (here && before == 10) std::raise(SIGKILL);
+                                   ++count;
+                                 },
+                                 weft::read(counts[1 - i]), weft::update(counts[i]));
+                         },
+                         {.method = in_turns});
+  step.run(100000);
+  return 0;
+}
+
 int run(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   weft::cluster c(argc, argv, {.runtime = {.workers = 1}});
@@ -69,6 +90,7 @@ int run(int argc, char** argv) {
     });
     return 0;
   }
+  if (mode == "die") return die(c);
   if (mode == "resume") return resume(c, argv[2], std::stoull(argv[3]));
   weft::remote::register_exception<step_failure>();
   bool right = true;

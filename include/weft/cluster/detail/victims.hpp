@@ -2,7 +2,7 @@
 // Whom a process of a cluster asks for tasks, and how soon again.
 #pragma once
 
-#include <weft/base/config.hpp>
+#include <weft/cluster/transport.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +10,13 @@
 #include <vector>
 
 namespace weft::inline WEFT_ABI::remote {
+
+/// The machine of each process. *Throws*: std::bad_alloc.
+inline std::vector<int> machines_of(const transport& by) {
+  std::vector<int> all;
+  for (int i = 0; i < by.size(); ++i) all.push_back(by.machine_of(i));
+  return all;
+}
 
 /// The other processes, as one that has no work sees them. Where many have tasks, as in a search of a tree,
 /// any of them is as good, and who asks at random finds larger ones and spares the process that began. Where
