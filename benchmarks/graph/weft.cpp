@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The graphs with weft: one body forks all tasks, each with the rights it needs.
+#include "cholesky.hpp"
 #include "config.hpp"
 #include "stencil.hpp"
 #include "tiles.hpp"
@@ -62,19 +63,6 @@ void fork_stencil(cells& c, int rows, long steps) {
                          number& out) { blend(left, middle, right, out, steps); },
                  weft::read(borrow(c.at(t - 1, i - 1))), weft::read(borrow(c.at(t - 1, i))),
                  weft::read(borrow(c.at(t - 1, i + 1))), weft::write(borrow(c.at(t, i))));
-}
-
-void fork_cholesky(matrix& m) {
-  for (int k = 0; k < m.tiles(); ++k) {
-    weft::fork({.name = "factor", .priority = 3}, factor, weft::update(borrow(m.at(k, k))));
-    for (int i = k + 1; i < m.tiles(); ++i)
-      weft::fork({.name = "solve", .priority = 2}, solve, weft::read(borrow(m.at(k, k))),
-                 weft::update(borrow(m.at(i, k))));
-    for (int i = k + 1; i < m.tiles(); ++i)
-      for (int j = k + 1; j <= i; ++j)
-        weft::fork({.name = "multiply"}, multiply, weft::read(borrow(m.at(i, k))),
-                   weft::read(borrow(m.at(j, k))), weft::update(borrow(m.at(i, j))));
-  }
 }
 
 void wait_for(const std::atomic<long>& count, long enough) {

@@ -2,18 +2,24 @@
 // Figure 8: process 0 sends a message, computes, and waits for an acknowledgement.
 // usage: mpiexec -n 2 overlap HOW BYTES TURNS SHARE...
 // HOW: `mpi` (MPI_Isend, compute, MPI_Wait), `messages` (a thread sends and receives by the transport of a
-// cluster, another one computes), or `flow` (a task of the other process reads the data; its result is the
-// acknowledgement). First it finds out how long that takes without computing. Then it computes for each share
-// of that time, and prints a line: microseconds of computing, median microseconds in all.
+// cluster, another one computes), `partitioned` (a task of process 1 reads what one of process 0 has written,
+// and its result is the acknowledgement, which another task of process 0 reads; a third one computes), or
+// `stealing` (the task that reads the data has no place, and process 1 steals it; waiting for that is a part
+// of the time). First it finds out how long that takes without computing. Then it computes for each share of
+// that time, and prints a line: microseconds of computing, median microseconds in all. With `partitioned`,
+// every task is where it is to be, or the program fails.
 #include "../cluster/turns.hpp"
 
 #include <weft/cluster.hpp>
+#include <weft/cluster/partition.hpp>
+#include <weft/placement/list_schedule.hpp>
 #include <weft/weft.hpp>
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -68,33 +74,86 @@ double by_messages(weft::remote::mpi_transport& by, const std::vector<std::byte>
   return seconds;
 }
 
-void read_all(weft::read<std::vector<char>> data, weft::write<long> sum) {
+using payload = std::vector<char>;
+
+/// The time of each iteration but the first, in seconds. All processes call it.
+std::vector<double> by_partition(weft::cluster& c, std::size_t bytes, double microseconds, int turns) {
+  using seconds = std::vector<double>;
+  weft::shared<payload> data(payload(bytes, 0));
+  weft::shared<double> began(0.0);  // the next iteration begins when this one has ended
+  weft::shared<char> acknowledged('\0'), computed('\0');
+  weft::shared<seconds> took(seconds{});
+  const auto now = [] { return std::chrono::duration<double>(clock_type::now().time_since_epoch()).count(); };
+  const std::vector<unsigned> places{0, 1, 0, 0};
+  weft::partitioned step(
+      c,
+      [&] {
+        weft::fork(
+            [now](payload& d, double& b) {
+              ++d.front(), ++d.back();
+              b = now();
+            },
+            weft::update(data), weft::update(began));
+        weft::fork(
+            [](const payload& d, char& a) {
+              if (d.front() != d.back()) throw std::runtime_error("the data are wrong");
+              a = d.back();
+            },
+            weft::read(data), weft::write(acknowledged));
+        weft::fork(
+            [microseconds](const double&, char& done) {
+              compute(microseconds);
+              done = 1;
+            },
+            weft::read(began), weft::write(computed));
+        weft::fork([now](const char&, const char&, double& b, seconds& all) { all.push_back(now() - b); },
+                   weft::read(acknowledged), weft::read(computed), weft::update(began), weft::update(took));
+      },
+      {.method =
+           [&places](const weft::placement::task_graph& g, const weft::placement::machine& m) {
+             return weft::placement::list_schedule(g, m, places);
+           },
+       .threshold = 1});
+  step.run(static_cast<std::uint64_t>(turns) + 1);  // the first one opens the connection
+  if (step.placement() != places) throw std::runtime_error("the tasks are elsewhere");
+  if (acknowledged.get() != static_cast<char>(turns + 1))
+    throw std::runtime_error("the acknowledgement is wrong");
+  seconds all = took.get();
+  all.erase(all.begin());
+  return all;
+}
+
+/// In memory that both processes share: the number of the last task that process 1 has begun.
+std::atomic<long>* last_begun = nullptr;
+int this_rank = 0;
+
+void read_all(long number, weft::read<payload> data, weft::write<long> sum) {
+  if (this_rank == 1) last_begun->store(number, std::memory_order_release);  // pairs with the body that waits
   long all = 0;
   for (const char c : *data) all += c;
   sum = all;
 }
 
 /// Negative: the other process did not take the task.
-double by_flow(weft::cluster& c, std::size_t bytes, double microseconds) {
+double by_stealing(weft::cluster& c, std::size_t bytes, double microseconds) {
+  static long number = 0;
   double seconds = -1;
   c.run([&] {
-    weft::shared<std::vector<char>> data(std::vector<char>(bytes, 1));
-    const auto sent = [&c] {
-      std::atomic_signal_fence(std::memory_order_seq_cst);  // read anew
-      return c.counters().closures_sent;
+    weft::shared<payload> data(payload(bytes, 1));
+    const auto gone = [mine = ++number] {
+      return last_begun->load(std::memory_order_acquire) == mine;  // pairs with the task
     };
-    const auto before = sent();
     const double took = weft_bench::seconds_of([&] {
       weft::shared<long> sum;
       const auto begin = clock_type::now();
-      weft::fork(read_all, data, sum);
-      while (sent() == before && clock_type::now() - begin < std::chrono::milliseconds(20)) {
-      }
+      weft::fork(read_all, number, data, sum);
       compute(microseconds);
+      while (!gone() && clock_type::now() - begin < std::chrono::milliseconds(100)) {
+      }
       weft::sync();
       if (sum.get() != static_cast<long>(bytes)) throw std::runtime_error("the sum is wrong");
     });
-    if (sent() != before) seconds = took;
+    if (gone()) seconds = took;
   });
   return seconds;
 }
@@ -102,35 +161,51 @@ double by_flow(weft::cluster& c, std::size_t bytes, double microseconds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 5) {
-    std::fprintf(stderr, "usage: mpiexec -n 2 overlap mpi|messages|flow BYTES TURNS SHARE...\n");
+  const std::string how = argc < 5 ? "" : argv[1];
+  if (how != "mpi" && how != "messages" && how != "partitioned" && how != "stealing") {
+    std::fprintf(stderr,
+                 "usage: mpiexec -n 2 overlap mpi|messages|partitioned|stealing BYTES TURNS SHARE...\n");
     return 2;
   }
-  const std::string how = argv[1];
   const auto bytes = static_cast<std::size_t>(std::atol(argv[2]));
   const int turns = std::atoi(argv[3]);
+  if (bytes == 0 || turns < 1) throw std::runtime_error("there is nothing to send");
   std::vector<std::byte> data(bytes);
   // Each task is left in its frame, so that the other process can take it.
   weft::cluster c(argc, argv, {.runtime = {.workers = 1, .inlining = false}});
   if (c.size() != 2) throw std::runtime_error("two processes are needed");
   weft::remote::mpi_transport by(MPI_COMM_WORLD);
+  this_rank = c.rank();
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_Aint size = 0;
+  int unit = 0;
+  MPI_Win_allocate_shared(this_rank == 0 ? sizeof *last_begun : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD,
+                          &last_begun, &window);
+  MPI_Win_shared_query(window, 0, &size, &unit, &last_begun);
+  if (this_rank == 0) new (last_begun) std::atomic<long>(0);
+  MPI_Barrier(MPI_COMM_WORLD);
   const auto median = [&](double microseconds) {
     std::vector<double> took;
-    for (int turn = -1; turn < turns; ++turn) {  // the first one opens the connection
-      MPI_Barrier(MPI_COMM_WORLD);
-      const double seconds = how == "mpi"        ? by_mpi(c.rank(), data, microseconds)
-                             : how == "messages" ? by_messages(by, data, microseconds)
-                                                 : by_flow(c, bytes, microseconds);
-      if (turn >= 0 && seconds >= 0) took.push_back(1e6 * seconds);
+    if (how == "partitioned") {
+      took = by_partition(c, bytes, microseconds, turns);
+    } else {
+      for (int turn = -1; turn < turns; ++turn) {  // the first one opens the connection
+        MPI_Barrier(MPI_COMM_WORLD);
+        const double seconds = how == "mpi"        ? by_mpi(this_rank, data, microseconds)
+                               : how == "messages" ? by_messages(by, data, microseconds)
+                                                   : by_stealing(c, bytes, microseconds);
+        if (turn >= 0 && seconds >= 0) took.push_back(seconds);
+      }
     }
-    if (c.rank() == 0 && took.empty()) throw std::runtime_error("no task was taken by the other process");
-    double found = took.empty() ? 0 : weft_bench::median_of(took);
+    if (this_rank == 0 && took.empty()) throw std::runtime_error("no task was taken by the other process");
+    double found = took.empty() ? 0 : 1e6 * weft_bench::median_of(took);
     MPI_Bcast(&found, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     return found;
   };
   const double alone = median(0);
   for (int i = 4; i < argc; ++i) {
     const double microseconds = alone * std::atof(argv[i]), in_all = median(microseconds);
-    if (c.rank() == 0) std::printf("%.1f,%.3f\n", microseconds, in_all);
+    if (this_rank == 0) std::printf("%.1f,%.3f\n", microseconds, in_all);
   }
+  MPI_Win_free(&window);
 }

@@ -17,7 +17,7 @@ ROOT = HERE.parents[1]
 FIGURE_6 = {1: (1, 1, 1, 1), 2: (1.96, 1.90, 1.98, 1.96), 4: (3.91, 3.61, 3.99, 3.90), 8: (7.57, 5.38, 7.96, 7.38), 16: (11.81, 4.67, 15.33, 10.30)}
 # A loopback of 100 Mbit/s with packets of an Ethernet, in a network namespace of its own.
 SLOW_NETWORK = "ip link set lo mtu 1500 up && tc qdisc add dev lo root tbf rate 100mbit burst 2kb latency 400ms && exec \"$@\""
-HOW = {"mpi": "MPI_Isend, compute, MPI_Wait", "messages": "weft's messages", "flow": "weft's data flow"}
+HOW = {"mpi": "MPI_Isend, compute, MPI_Wait", "messages": "weft's messages", "partitioned": "a graph that weft has partitioned", "stealing": "a task that is stolen"}
 
 
 def build(out, program, compiler, *words, folder=HERE):
@@ -96,7 +96,8 @@ def figure_8(page, plot, launch, small):
         page.figure(drawn, f"{size} bytes and an acknowledgement between two processes, by TCP over a loopback of 100 Mbit/s. Flat, then along the time of computing: hidden. Parallel to it from "
                            "the beginning: not hidden.")
     page.table("004-figure-8", ["bytes", "by", "us without computing", "us of computing", "us in all", "share of the message's time that is hidden"], rows)
-    page.text("The paper's finding of 2007 was that MPI over TCP makes no progress while a program computes, and that a thread which sends and receives does. Each process needs two processors "
+    page.text("The time of a task that is stolen begins when it is forked, so it has the wait for the theft in it. "
+              "The paper's finding of 2007 was that MPI over TCP makes no progress while a program computes, and that a thread which sends and receives does. Each process needs two processors "
               "for that: where there are two in all, the sending and the receiving thread interrupt those that compute.")
 
 

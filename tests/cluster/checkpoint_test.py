@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Kills a job with a partitioned step at any moment, and goes on with another number of processes, until it ends.
+"""Kills a job with a partitioned step at any moment, and goes on with another number of processes, so many times. The job that
+comes then is let end; its result must be that of a job that nobody has killed.
 
 usage: checkpoint_test.py <mpiexec> <partition_program> [option of mpiexec ...]
 """
@@ -13,7 +14,8 @@ import sys
 import tempfile
 import time
 
-steps = 3000
+endless = 10**9  # steps, of jobs that are killed: however fast the machine is, they do not end before
+more = 200  # steps of the last job, beyond its checkpoint
 kills = 20
 
 
@@ -51,40 +53,40 @@ def main(mpiexec, program, *options):
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     folder = tempfile.TemporaryDirectory(prefix="weft-test-", dir=memory)
 
-    def start(file, processes):
+    def start(file, processes, steps):
         return subprocess.Popen([mpiexec, *options, "-n", str(processes), program, "resume", file, str(steps)],
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
     def numbers(said):
         return dict(line.split() for line in said.splitlines() if line.split()[:1] in (["resumed"], ["result"]))
 
-    began = time.monotonic()
-    expected = numbers(start(os.path.join(folder.name, "whole"), 1).communicate()[0])
-    check(expected.get("resumed") == "0" and "result" in expected, f"the job that is not killed says {expected}")
-    print(f"not killed: {time.monotonic() - began:.2f} s")
-
     file = os.path.join(folder.name, "state")
-    at, killed = 0, 0
-    while True:
+    at, moved = 0, 0
+    for job_number in range(kills + 1):
         processes = lot.randint(1, 3)
-        job = start(file, processes)
+        to_be_killed = job_number < kills
+        job = start(file, processes, endless if to_be_killed else f"+{more}")
         first = job.stdout.readline()  # so that the moments are in the run
-        to_be_killed = killed < kills
         if to_be_killed:
             time.sleep(lot.random() * 0.2)
+            check(job.poll() is None, f"job {job_number} ended before it could be killed, with status {job.returncode}")
             kill(program, file)
-            killed += 1
         said = numbers(first + job.communicate()[0])
         check("resumed" in said, f"{processes} processes have not begun")
         now = int(said["resumed"])
-        check(at <= now <= steps, f"the job goes on from {now}, and from {at} before")
+        check(at <= now, f"the job goes on from {now}, and from {at} before")
+        moved += now > at
         at = now
-        if "result" in said:
-            break
-        check(to_be_killed, f"the job ended without a result, with status {job.returncode}")
-    print(f"killed {killed} times, at last resumed from {at} of {steps}")
+        check((job.returncode == 0) != to_be_killed, f"job {job_number} ended with status {job.returncode}")
+        check(("result" in said) != to_be_killed, f"job {job_number} said {said}")
+    print(f"killed {kills} times, resumed from {moved} checkpoints, at last from {at} of {at + more} steps")
+    check(moved > 0, "no checkpoint was used")
+
+    began = time.monotonic()
+    expected = numbers(start(os.path.join(folder.name, "whole"), 1, at + more).communicate()[0])
+    check(expected.get("resumed") == "0" and "result" in expected, f"the job that is not killed says {expected}")
+    print(f"not killed: {time.monotonic() - began:.2f} s")
     check(said["result"] == expected["result"], f"{said} in place of {expected}")
-    check(at > 0, "no checkpoint was used")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A cluster of real processes. usage: cluster_program [throw|die|other_program|copy]; prints "right" in
-// process 0.
+// A cluster of real processes. usage: cluster_program [mode]; prints "right" in process 0. Modes:
+// throw, die, die_late, stop, leave, other_program (which becomes copy).
 #include <weft/cluster.hpp>
 #include <weft/weft.hpp>
 
@@ -56,6 +56,23 @@ void add_up(weft::read<std::vector<long>> table, weft::write<long> sum) {
   sum = all;
 }
 
+/// What happens to process 1 inside a task that it has stolen.
+int own_rank = 0;
+void receive_signal(int signal) {
+  spin(1000000);
+  if (own_rank == 1) std::raise(signal);
+}
+/// The worker of process 0 executes no task before one has gone to process 1.
+void send_signal(weft::cluster& c, int signal) {
+  own_rank = c.rank();
+  c.run([&c, signal] {
+    for (int i = 0; i < 8; ++i) weft::fork(receive_signal, signal);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (c.counters().closures_sent == 0 && std::chrono::steady_clock::now() < end)
+      std::this_thread::yield();
+  });
+}
+
 bool check(bool right, const char* what) {
   if (!right) std::printf("wrong: %s\n", what);
   return right;
@@ -78,7 +95,9 @@ int run(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   if (mode == "other_program") become_another_program();
   if (mode == "copy") std::filesystem::remove(argv[0]);
-  weft::cluster c(argc, argv, {.runtime = {.workers = 1}});
+  weft::cluster_options options{.runtime = {.workers = 1}};
+  if (mode == "stop") options.silence = std::chrono::seconds(1);
+  weft::cluster c(argc, argv, options);
   if (mode == "throw") {
     c.run([] { weft::fork([] { throw std::runtime_error("the disk is on fire"); }); });
     return 0;
@@ -86,6 +105,14 @@ int run(int argc, char** argv) {
   if (mode == "die") {
     if (c.rank() == 1) std::raise(SIGKILL);
     c.run([] {});
+    return 0;
+  }
+  if (mode == "die_late" || mode == "stop") {
+    send_signal(c, mode == "stop" ? SIGSTOP : SIGKILL);
+    return 0;
+  }
+  if (mode == "leave") {
+    for (int runs = 0; runs < 3 - c.rank(); ++runs) c.run([] {});
     return 0;
   }
   bool right = true;

@@ -288,7 +288,7 @@ struct disk {
 }  // namespace
 
 TEST_CASE("nothing that was in a whole file is lost, and no file is kept for nothing", "[checkpoint]") {
-  std::uint64_t removed = 0, failed = 0, late = 0;
+  std::uint64_t removed = 0, failed = 0, late = 0, merged = 0;
   const std::uint64_t first = weft_test::seed();
   for (std::uint64_t round = 0; round < 200; ++round) {
     weft_test::random random(round < 100 ? round : first + round);
@@ -324,6 +324,18 @@ TEST_CASE("nothing that was in a whole file is lost, and no file is kept for not
       }
       if (busy && random.one_in(2)) end_write(!random.one_in(4));
       if (!busy && random.one_in(3)) begin_write();
+      if (!busy && random.one_in(6)) {  // all files become one
+        std::vector<placed_task> all;
+        for (const auto& [s, content] : d.files)
+          for (const std::uint64_t t : content)
+            all.push_back({name(t), name(d.parents[t]), kind, {s, 0, 8, 0}});
+        all = a.needed(all);
+        if (random.one_in(3) && n > 1)
+          a.add(name(d.parents[n]), name(d.parents[d.parents[n]]), kind, value(n));
+        for (const placed_task& t : all) d.files[segment + 1].insert(t.name.high);
+        a.moved(all, ++segment);
+        merged += all.size();
+      }
       for (const std::uint64_t s : a.take_dead()) removed += d.files.erase(s);
       for (const std::uint64_t t : ever) REQUIRE((d.has(t) || d.has_above(t)));
     }
@@ -344,6 +356,7 @@ TEST_CASE("nothing that was in a whole file is lost, and no file is kept for not
   CHECK(removed > 100);
   CHECK(failed > 100);
   CHECK(late > 100);
+  CHECK(merged > 100);
 }
 
 TEST_CASE("records are added, found and taken by several threads", "[checkpoint]") {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
-// When a process of a cluster asks for tasks, and for how many.
+// When a process of a cluster asks for tasks, whom, and for how many.
 #include "support/catch.hpp"
 
 #include <weft/cluster/detail/pace.hpp>
+#include <weft/cluster/detail/victims.hpp>
+
+#include <set>
+#include <vector>
 
 using namespace std::chrono_literals;
 using weft::remote::pace;
@@ -106,4 +110,38 @@ TEST_CASE("what has come ahead is given back after two milliseconds, or two answ
     p.answered(pace::time_point{} + 10ms, true);
   }
   CHECK(p.longest_wait() > 15ms);
+}
+
+TEST_CASE("a process asks some of its own machine before any other, and after a task begins there again") {
+  const std::vector<int> machines{0, 1, 0, 1, 1, 0, 1, 0, 1, 1, 1, 1};
+  weft::remote::victims v(2, machines);
+  std::set<int> far;
+  for (int run = 0; run < 200; ++run) {
+    v.begin();
+    for (int i = 0; i < 3; ++i) {
+      const int asked = v.next();
+      CHECK(asked != 2);
+      CHECK(machines[static_cast<std::size_t>(asked)] == 0);
+      v.has_nothing(1ms);
+    }
+    for (int i = 0; i < 20; ++i) {
+      const int asked = v.next();
+      REQUIRE((asked >= 0 && asked < 12 && asked != 2));
+      if (machines[static_cast<std::size_t>(asked)] == 1) far.insert(asked);
+      v.has_nothing(1ms);
+    }
+  }
+  CHECK(far.size() == 8);
+}
+
+TEST_CASE("where all processes share a machine, or none do, any other is asked at once") {
+  for (const std::vector<int>& machines : {std::vector<int>(6, 0), std::vector<int>{0, 1, 2, 3, 4, 5}}) {
+    weft::remote::victims v(0, machines);
+    std::set<int> asked;
+    for (int run = 0; run < 200; ++run) {
+      v.begin();
+      asked.insert(v.next());
+    }
+    CHECK(asked == std::set<int>{1, 2, 3, 4, 5});
+  }
 }

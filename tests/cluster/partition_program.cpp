@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// A partitioned step of real processes. usage: partition_program [throw|differ]; prints "right" in process 0.
-// partition_program resume <file> <steps>: goes on from a checkpoint; prints from where, and the result.
+// A partitioned step of real processes. usage: partition_program [throw|differ|die]; prints "right" in
+// process 0. partition_program resume <file> <steps>: goes on from a checkpoint up to so many steps, or with
+// so many more if there is a + before them; prints from where, and the result.
 #include "step_program.hpp"
 
 #include <weft/cluster.hpp>
@@ -9,6 +10,7 @@
 #include <weft/placement/etf.hpp>
 #include <weft/weft.hpp>
 
+#include <csignal>
 #include <cstdio>
 #include <numeric>
 #include <string>
@@ -31,7 +33,7 @@ weft::placement::schedule in_turns(const weft::placement::task_graph& g, const w
 }
 
 /// A stencil over rows, with some milliseconds for a step.
-int resume(weft::cluster& c, const std::string& file, std::uint64_t steps) {
+int resume(weft::cluster& c, const std::string& file, const std::string& steps) {
   constexpr std::size_t rows = 12;
   std::vector<std::vector<std::uint64_t>> row(rows, std::vector<std::uint64_t>(500));
   for (std::size_t i = 0; i < rows; ++i) std::iota(row[i].begin(), row[i].end(), i);
@@ -51,11 +53,31 @@ int resume(weft::cluster& c, const std::string& file, std::uint64_t steps) {
   const std::uint64_t done = step.resume();
   if (c.rank() == 0)
     std::printf("resumed %llu\n", static_cast<unsigned long long>(done)), std::fflush(stdout);
-  step.run(steps - done);
+  const std::uint64_t n = std::stoull(steps);  // a sign is read
+  step.run(steps.front() == '+' ? n : n - done);
   std::uint64_t sum = 0;
   for (const auto& r : row)
     for (const std::uint64_t v : r) sum = mix(sum, v);
   if (c.rank() == 0) std::printf("result %llu\n", static_cast<unsigned long long>(sum));
+  return 0;
+}
+
+/// Process 1 dies in the tenth iteration of a step.
+int die(weft::cluster& c) {
+  weft::shared<int> counts[2] = {weft::shared<int>(0), weft::shared<int>(0)};
+  const bool here = c.rank() == 1;
+  weft::partitioned step(c,
+                         [&] {
+                           for (int i = 0; i < 2; ++i)
+                             weft::fork(
+                                 [here](const int& before, int& count) {
+                                   if (here && before == 10) std::raise(SIGKILL);
+                                   ++count;
+                                 },
+                                 weft::read(counts[1 - i]), weft::update(counts[i]));
+                         },
+                         {.method = in_turns});
+  step.run(100000);
   return 0;
 }
 
@@ -69,7 +91,8 @@ int run(int argc, char** argv) {
     });
     return 0;
   }
-  if (mode == "resume") return resume(c, argv[2], std::stoull(argv[3]));
+  if (mode == "die") return die(c);
+  if (mode == "resume") return resume(c, argv[2], argv[3]);
   weft::remote::register_exception<step_failure>();
   bool right = true;
   const weft::placement::method methods[] = {weft::placement::owner_computes, weft::placement::etf,

@@ -92,6 +92,17 @@ struct process {
     }
   }
 };
+/// The name of the file with the largest number.
+std::string newest_file(const scratch& in) {
+  std::uint64_t number = 0;
+  std::string newest;
+  for (const std::string& f : files(in))
+    if (const auto parsed = segment_name::parse(f); parsed && parsed->number >= number) {
+      number = parsed->number;
+      newest = f;
+    }
+  return newest;
+}
 /// What resuming from the directory says.
 std::string refusal(const std::string& path) {
   run_checkpoints c(0, 1);
@@ -237,6 +248,34 @@ TEST_CASE("a file without a record that is needed is removed during the run", "[
   CHECK(refusal(here) == "resumed 3");
 }
 
+TEST_CASE("a long run has few files", "[checkpoint]") {
+  const scratch here(weft_test::medium::memory);
+  constexpr std::uint64_t tasks = 100;
+  std::size_t most = 0, written = 0;
+  {
+    process a(here, 0, 1, 0.0005);
+    a.c.begin_run();
+    for (std::uint64_t n = 1; n <= tasks; ++n) {
+      const std::string before = newest_file(here);
+      a.c.tasks().add(name(n), name(n % 3 == 0 ? 1000 + n / 9 : 0), sort, value(n, 10 * n));
+      wait_until([&] { return newest_file(here) != before; });
+      most = std::max(most, files(here).size());
+    }
+    a.c.tasks().add(name(1001), name(0), sort, value(1001));  // above 9, 12 and 15
+    a.c.end_run(false);
+    written = a.c.written();
+  }
+  INFO("at most " << most << " files of " << written);
+  CHECK(written > 90);
+  CHECK(most >= 30);
+  CHECK(most <= 34);
+  run_checkpoints c(0, 1);
+  CHECK(c.resume(here.path().string()) == tasks + 1 - 3);
+  for (std::uint64_t n = 1; n <= tasks; ++n)
+    CHECK(c.tasks().find(name(n)) ==
+          (n == 9 || n == 12 || n == 15 ? std::nullopt : std::optional(value(n, 10 * n))));
+}
+
 TEST_CASE("a file that is cut or changed is refused by name, wherever that is", "[checkpoint]") {
   const scratch here(weft_test::medium::memory);
   const std::string path = make_file(here), whole = slurp(path);
@@ -287,9 +326,9 @@ TEST_CASE("files of other programs, formats and kinds are refused by name", "[ch
   fs::create_symlink("elsewhere", path);
   CHECK(refusal(here) == "weft: '" + path + "' is a symbolic link");
   fs::remove(path);
-  for (const char* of_others :
-       {"1.checkpoint", "-1.checkpoint", "1-.checkpoint", "1-2.checkpoints", "x1-2.checkpoint",
-        "1-2.checkpoint.weft-00", "99999999999999999999999-1.checkpoint"})
+  for (const char* of_others : {"1.checkpoint", "-1.checkpoint", "1-.checkpoint", "1-2.checkpoints",
+                                "x1-2.checkpoint", "1-2.checkpoint.weft-00",
+                                "99999999999999999999999-1.checkpoint", "0-18446744073709551615.checkpoint"})
     spill(here / of_others, "not ours");
   CHECK(refusal(here) == "resumed 0");
 }

@@ -32,7 +32,7 @@ struct searched {
   long counts = 0;
   double seconds = 0;
   std::uint64_t messages = 0, most = 0, of_first = 0, sent = 0, received = 0;
-  std::uint64_t requests = 0, in_vain = 0, bytes = 0;
+  std::uint64_t requests = 0, in_vain = 0, bytes = 0, between_machines = 0;
   simulation::passed passed{};
 };
 
@@ -61,6 +61,7 @@ searched search(int processes, const simulation::network_options& by, Search for
       s.bytes += n.bytes;
     }
     s.of_first = c.counters(0).messages;
+    s.between_machines = c.messages_between_machines();
   });
   return s;
 }
@@ -199,6 +200,21 @@ TEST_CASE("who has no work asks one that had some, or anybody, whichever brings 
   std::printf("messages of process 0 in eight searches of a tree: %.2f times those of all on average\n",
               asked_first / asked);
   CHECK(asked_first <= 1.03 * asked);
+}
+
+TEST_CASE("who has no work asks those of the same machine first, if there are others") {
+  constexpr int processes = 64, depth = 6;
+  const long want = count(root_of(weft_bench::t1), depth);
+  simulation::network_options by{.far = 20'000};
+  by.machine = 8;
+  const searched near = search_t1(processes, 0.05, depth, want, by);
+  report("a tree on 8 machines with 8 processes each", processes, 0.05, near);
+  std::printf("messages between machines: %llu of %llu\n",
+              static_cast<unsigned long long>(near.between_machines),
+              static_cast<unsigned long long>(near.messages));
+  CHECK(near.counts == want);
+  // Of those chosen at random 8 in 9 are on other machines.
+  CHECK(static_cast<double>(near.between_machines) <= 0.5 * static_cast<double>(near.messages));
 }
 
 TEST_CASE("processes without work soon ask rarely, and process 0 does not tell each of them the end") {

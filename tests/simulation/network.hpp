@@ -26,6 +26,8 @@ namespace simulation {
 /// What messages take, in nanoseconds: of the order of a network with 100 Gbit/s.
 struct network_options {
   double latency = 1'500;
+  int machine = 0;           ///< so many processes, one after the other, share a machine; 0: all
+  double far = 0;            ///< what a message takes longer between two machines
   double per_byte = 0.1;     ///< on the line of the sender, and again on that of the receiver
   double overhead = 300;     ///< of a message, for the thread that sends it, and for the one that receives it
   std::uint64_t delays = 0;  ///< a seed: messages take longer by chance, so that they overtake; 0: none,
@@ -39,6 +41,11 @@ class network {
       : options_(options), dice_(options.delays), ends_(static_cast<std::size_t>(size)) {}
 
   int size() const noexcept { return static_cast<int>(ends_.size()); }
+  int machine_of(int process) const noexcept {
+    return options_.machine == 0 ? 0 : process / options_.machine;
+  }
+  /// How many messages were sent to other machines.
+  std::uint64_t left() const noexcept { return left_; }
   const network_options& options() const noexcept { return options_; }
 
   void send(int from, int to, weft::remote::bytes what) {
@@ -47,7 +54,10 @@ class network {
     end& target = at_(to);
     const auto on_line = static_cast<std::uint64_t>(static_cast<double>(what.size()) * options_.per_byte);
     source.out_free = std::max(source.out_free, time_here()) + on_line;
-    std::uint64_t there = source.out_free + static_cast<std::uint64_t>(options_.latency);
+    const bool leaves = machine_of(from) != machine_of(to);
+    left_ += leaves;
+    std::uint64_t there =
+        source.out_free + static_cast<std::uint64_t>(options_.latency + (leaves ? options_.far : 0));
     if (options_.delays != 0) there += dice_.below(options_.longest_delay * (dice_.one_in(8) ? 30 : 1));
     target.in_free = std::max(target.in_free + on_line, there);
     target.coming.push({target.in_free, ++sent_, from, std::move(what)});
@@ -100,7 +110,7 @@ class network {
 
   const network_options options_;
   weft_test::random dice_;
-  std::uint64_t sent_ = 0;
+  std::uint64_t sent_ = 0, left_ = 0;
   std::string failure_{};
   std::vector<end> ends_;
 };
@@ -111,6 +121,7 @@ class network_transport : public weft::remote::transport {
   network_transport(network& of, int rank) noexcept : of_(of), rank_(rank) {}
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return of_.size(); }
+  int machine_of(int process) const noexcept override { return of_.machine_of(process); }
   std::size_t longest() const noexcept override { return SIZE_MAX; }
   void send(int to, weft::remote::bytes message) override { of_.send(rank_, to, std::move(message)); }
   int receive(weft::remote::bytes& message) override { return of_.receive(rank_, message); }
@@ -188,6 +199,7 @@ class cluster {
   }
 
   int size() const noexcept { return network_.size(); }
+  std::uint64_t messages_between_machines() const noexcept { return network_.left(); }
   weft::cluster_counters counters(int of) const noexcept { return at_(of).counters(); }
   weft::runtime& runtime(int of) noexcept { return at_(of).runtime(); }
 

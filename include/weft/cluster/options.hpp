@@ -31,6 +31,15 @@ struct cluster_options {
   /// time. Empty: none are made.
   std::string checkpoint = {};
   double checkpoint_seconds = 1;  ///< from one to the next; 0: none are made
+  /// A process that takes part in a run and has not answered for so long has died or hangs: the job ends with
+  /// a message that names it. Those above and below it in a tree of the processes watch it; they send each
+  /// other a message when they have had nothing else to send for a third of this time. A process that has not
+  /// begun the run yet is waited for without limit, since what it computes before is its own affair; so is
+  /// one that is in a step of weft::partitioned. From 10 ms to 24 h; 0: nobody is watched.
+  ///
+  /// The default is long enough for a process that is swapped out, or that a batch system suspends. Set 0
+  /// where a process is suspended in a debugger, which is silent, too.
+  std::chrono::milliseconds silence = std::chrono::minutes(5);
 };
 
 /// What one process has exchanged with others in all runs so far.

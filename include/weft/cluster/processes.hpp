@@ -5,6 +5,7 @@
 #include <weft/cluster/detail/member.hpp>
 #include <weft/cluster/detail/mpi_transport.hpp>
 #include <weft/cluster/detail/step_message.hpp>
+#include <weft/cluster/exceptions.hpp>
 #include <weft/mpi/environment.hpp>
 #include <weft/system/cpu_count.hpp>
 
@@ -25,9 +26,23 @@ class cluster {
   /// Starts MPI with the arguments of main(), and the workers of this process. *Throws*: mpi::error;
   /// weft::error if the processes run different programs; as weft::runtime.
   cluster(int& argc, char**& argv, const cluster_options& options = {})
-      : mpi_(argc, argv), transport_(mpi_.world().handle()), member_(transport_, share_(options)) {}
+      : mpi_(argc, argv),
+        transport_(mpi_.world().handle()),
+        member_(transport_, share_(options)),
+        exceptions_(std::uncaught_exceptions()) {}
   cluster(const cluster&) = delete;
   cluster& operator=(const cluster&) = delete;
+  /// Waits until the other processes are here, too. *Effects*: where another one is in a run, or begins one,
+  /// the job ends with a message: this process does not take part. An exception that leaves the scope of the
+  /// cluster ends the job as that of the mpi::environment does, and nothing is waited for.
+  ~cluster() {
+    if (std::uncaught_exceptions() > exceptions_) return;
+    try {
+      member_.leave();
+    } catch (...) {
+      transport_.fail(remote::detail::look_at(std::current_exception()).text);
+    }
+  }
 
   /// Process 0 runs `f` with the arguments as runtime::run does. The other processes execute what they steal:
   /// tasks whose callable, arguments and objects can be sent (docs/tutorial/from-one-machine-to-many.md).
@@ -73,15 +88,16 @@ class cluster {
 
  private:
   /// The options of this process, after a look at the others.
-  cluster_options share_(cluster_options options) const {
+  cluster_options share_(cluster_options options) {
     const mpi::communicator& all = transport_.group();
     const auto programs = all.gather(remote::loaded_code::at_start().identity());
     for (std::size_t i = 1; i < programs.size(); ++i)
       if (programs[i] != programs[0])
         throw error("weft: process " + std::to_string(i) +
                     " of the cluster runs another program than process 0; start the same file everywhere");
+    const int together = transport_.find_machines();
     if (options.runtime.workers == 0)
-      options.runtime.workers = std::max(1u, base::usable_cpus() / static_cast<unsigned>(all.node().size()));
+      options.runtime.workers = std::max(1u, base::usable_cpus() / static_cast<unsigned>(together));
     return options;
   }
 
@@ -93,6 +109,7 @@ class cluster {
   mpi::environment mpi_;
   remote::mpi_transport transport_;
   remote::member member_;
+  int exceptions_;  // that were under way when it was made
 };
 
 }  // namespace weft::inline WEFT_ABI

@@ -53,6 +53,11 @@ class transport {
   /// The number of this process, and how many there are.
   virtual int rank() const noexcept = 0;
   virtual int size() const noexcept = 0;
+  /// A number of the machine of a process: messages that stay in one machine are the fastest.
+  virtual int machine_of(int process) const noexcept {
+    static_cast<void>(process);
+    return 0;
+  }
   /// How many bytes a message may have.
   virtual std::size_t longest() const noexcept = 0;
   /// Sends without waiting for the receiver. *Throws*: weft::error, also for a message that is longer;

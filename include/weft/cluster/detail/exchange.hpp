@@ -7,6 +7,7 @@
 #include <weft/cluster/detail/keeper.hpp>
 #include <weft/cluster/detail/lent_tasks.hpp>
 #include <weft/cluster/detail/message.hpp>
+#include <weft/cluster/detail/neighbours.hpp>
 #include <weft/cluster/detail/pace.hpp>
 #include <weft/cluster/detail/parcels.hpp>
 #include <weft/cluster/detail/process_tree.hpp>
@@ -45,10 +46,11 @@ class exchange {
         batch_(std::min<std::size_t>(options.part_bytes / 2, 64 << 10)),
         keeper_(kept),
         thief_(of, &lent_tasks::may_go),
+        near_(by, options, counters_),
         post_(by, options.part_bytes, counters_),
         lent_(thief_, by.size(), options, counters_, kept),
         guests_(by, thief_, batch_, options.cache_bytes, kept),
-        victims_(by.rank(), by.size()) {}
+        victims_(by.rank(), machines_of(by)) {}
   exchange(const exchange&) = delete;
   exchange& operator=(const exchange&) = delete;
 
@@ -82,6 +84,9 @@ class exchange {
     return std::move(outcome_);
   }
 
+  /// As neighbours::leave.
+  void leave() { near_.leave(); }
+
   /// *Thread safety*: the thread that serves, or between runs.
   const cluster_counters& counters() const noexcept { return counters_; }
 
@@ -112,6 +117,7 @@ class exchange {
   void begin_() {
     guests_.begin(++run_);
     post_.begin(run_);
+    near_.begin(run_);
     pace_.begin();
     asked_ = ahead_ = over_ = may_leave_ = false;
     finished_below_ = told_stops_ = 0;
@@ -155,6 +161,7 @@ class exchange {
     const auto now = clock::now();
     if (now >= next_look_) {
       next_look_ = now + microseconds(50);
+      near_.look(now);
       some |= tell_stops_();
       some |= decline_();
       if (working && keeper_ != nullptr && keeper_->is_on() && keeper_->wants_unit(now)) some |= take_unit_();
@@ -177,6 +184,7 @@ class exchange {
 
   void receive_(bytes message, int from) {
     incoming m(message, from);
+    if (near_.take(m)) return;
     if (m.kind() == kind::request) return answer_(m);
     if (m.run() == run_) {
       handle_(m);
@@ -223,11 +231,7 @@ class exchange {
       case kind::tasks:
         return take_in_(m);
       case kind::ended:
-        while (m.body().left() != 0) {
-          reader result = m.body().part(m.body().get<std::uint64_t>());
-          lent_.take_back(result);
-        }
-        return;
+        return lent_.take_back_all(m.body());
       case kind::declined:
         return lent_.declined(m.body());
       case kind::kept:
@@ -365,6 +369,7 @@ class exchange {
 
   void send_(int to, kind of, bytes message, task_range about = {}) {
     if (to == by_.rank()) return receive_(std::move(message), to);
+    near_.sent(to);
     post_.send(to, of, std::move(message), about);
   }
 
@@ -375,6 +380,7 @@ class exchange {
   keeper* const keeper_;
   sched::outside_thief thief_;
   cluster_counters counters_;
+  neighbours near_;
   parcels post_;
   lent_tasks lent_;
   guests guests_;

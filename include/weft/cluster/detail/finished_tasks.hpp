@@ -212,6 +212,23 @@ class finished_tasks {
       if (w.left-- == 0) release_(w.covers);
     std::erase_if(waiting_, [](const waiting& w) { return w.left < 0; });
   }
+  /// Those of these records, of this job, that are needed where they are.
+  std::vector<placed_task> needed(std::vector<placed_task> all) const {
+    const std::lock_guard hold(mutex_);
+    std::erase_if(all, [this](const placed_task& t) { return !is_at_(t); });
+    return all;
+  }
+  /// They are in another whole segment, too: from now on they are needed there.
+  void moved(const std::vector<placed_task>& all, std::uint64_t to) {
+    const std::lock_guard hold(mutex_);
+    std::size_t& live = live_[to];
+    for (const placed_task& t : all) {
+      if (!is_at_(t)) continue;  // it has been replaced
+      records_.find(t.name)->second.segment = to;
+      ++live;
+      release_({t.at.segment});
+    }
+  }
   /// The segments that are dead, each once.
   std::vector<std::uint64_t> take_dead() {
     std::vector<std::uint64_t> dead;
@@ -312,6 +329,11 @@ class finished_tasks {
       }
     }
     return in;
+  }
+  bool is_at_(const placed_task& t) const noexcept {
+    const auto at = records_.find(t.name);
+    return at != records_.end() && at->second.whole && !at->second.earlier &&
+           at->second.segment == t.at.segment;
   }
   void release_(const segments& all) noexcept {
     for (const std::uint64_t s : all)

@@ -125,13 +125,13 @@ class keeper final : public sched::task_keeper {
     // Below a short task are none to be recorded.
     if (!looking && !may_be_unit) {
       up.keeps.store(false, base::memory_order_relaxed);  // a hint
-      return run_in_place_(s, c, nullptr);
+      return run_unshown_(s, c);
     }
     const auto begun = clock::now();
     look_again_(begun);
     const bool is_unit =
         may_be_unit && context::stack_pointer() > s.stack_limit && lengths_.can_afford(begun);
-    if (!looking && !is_unit) return run_in_place_(s, c, nullptr);
+    if (!looking && !is_unit) return run_unshown_(s, c);
     code_address type;
     recorded_unit own;
     try {
@@ -169,6 +169,11 @@ class keeper final : public sched::task_keeper {
     const sched::inside_unit here(s, in);
     c.what->untraced->run(c);
   }
+  /// With all below it, or what it has forked would be shown when its body has returned.
+  static void run_unshown_(sched::strand& s, sched::closure& c) {
+    if (context::stack_pointer() <= s.stack_limit) return run_in_place_(s, c, nullptr);
+    if (const std::exception_ptr thrown = run_body_(s, c, nullptr)) std::rethrow_exception(thrown);
+  }
   std::optional<bytes> find_or_not_(const task_name& name, code_address type) noexcept {
     try {
       return find(name, type);
@@ -195,7 +200,7 @@ class keeper final : public sched::task_keeper {
     const bool contributes = how.fold != nullptr && !c.privatized;
     if (contributes) c.privatized = true;  // to be packed before they are folded
     const auto packed = clock::now();
-    std::exception_ptr thrown = run_body_(s, c, own);
+    std::exception_ptr thrown = run_body_(s, c, &own);
     const auto ended = clock::now();
     if (!thrown && ended - begun >= unit_lengths::short_task && !may_be_stopped_(s)) {
       try {
@@ -217,8 +222,8 @@ class keeper final : public sched::task_keeper {
     if (thrown) std::rethrow_exception(std::move(thrown));
   }
   /// *Returns*: what is thrown first in reference order by the body and all below it.
-  static std::exception_ptr run_body_(sched::strand& s, sched::closure& c, recorded_unit& own) noexcept {
-    const sched::inside_unit here(s, &own);
+  static std::exception_ptr run_body_(sched::strand& s, sched::closure& c, recorded_unit* in) noexcept {
+    const sched::inside_unit here(s, in);
     try {
       try {
         c.what->untraced->run(c);

@@ -69,7 +69,14 @@ class lent_tasks {
         [](const sched::closure& c) noexcept { return c.what->untraced == nullptr && way_of(c) != nullptr; });
     return s != nullptr && send_(w, *s, self);
   }
-  /// A task has ended elsewhere, of which this was sent.
+  /// Tasks have ended elsewhere, of which these results were sent.
+  void take_back_all(reader& r) {
+    while (r.left() != 0) {
+      reader result = r.part(r.get<std::uint64_t>());
+      take_back(result);
+    }
+  }
+  /// One of them.
   void take_back(reader& r) {
     std::uint64_t id = 0;
     bool well = false, stopped = false, results = false;

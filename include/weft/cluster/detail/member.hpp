@@ -10,6 +10,7 @@
 #include <weft/cluster/detail/task_travel.hpp>
 #include <weft/flow/runtime.hpp>
 
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -70,6 +71,10 @@ class member {
     if (!(options.checkpoint_seconds >= 0))
       throw option_error(
           "weft: cluster_options::checkpoint_seconds is invalid; expected seconds, or 0 for none");
+    if (options.silence.count() != 0 &&
+        (options.silence < std::chrono::milliseconds(10) || options.silence > std::chrono::hours(24)))
+      throw option_error(
+          "weft: cluster_options::silence is invalid; expected from 10 ms to 24 h, or 0 for no limit");
     if (!options.checkpoint.empty() && options.checkpoint_seconds > 0)
       checkpoints_.emplace(by.rank(), by.size()).write_to(options.checkpoint, options.checkpoint_seconds);
     if (by.size() == 1) return;
@@ -116,6 +121,10 @@ class member {
     }
     recorded.end(end.well());
     return end.get();
+  }
+  /// As neighbours::leave.
+  void leave() {
+    if (exchange_) exchange_->leave();
   }
   /// As run_checkpoints::resume.
   std::size_t resume(const std::string& path) {

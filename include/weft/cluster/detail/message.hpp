@@ -30,6 +30,8 @@ enum class kind : std::uint8_t {
   finish,     ///< down the tree from process 0: the run is over, and its outcome
   finished,   ///< up the tree: nothing of this process, and of those below it, is under way any more
   leave,      ///< down the tree: no process has anything under way
+  beat,       ///< to a neighbour in the tree: this process is there
+  gone,       ///< the same: this process takes part in no other run
 };
 
 /// One of several parts of a message, with its size in front.
@@ -78,7 +80,7 @@ class incoming {
     if (sum != io::crc32c(all.data() + sizeof sum, all.size() - sizeof sum)) refuse_();
     std::uint8_t k = 0;
     r_(sum, k, run_);
-    if (k > static_cast<std::uint8_t>(kind::leave)) refuse_();
+    if (k > static_cast<std::uint8_t>(kind::gone)) refuse_();
     kind_ = static_cast<remote::kind>(k);
   }
   remote::kind kind() const noexcept { return kind_; }

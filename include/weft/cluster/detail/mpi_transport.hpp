@@ -5,10 +5,12 @@
 #include <weft/cluster/transport.hpp>
 #include <weft/mpi/communicator.hpp>
 
+#include <algorithm>
 #include <climits>
-#include <list>
+#include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace weft::inline WEFT_ABI::remote {
 
@@ -18,21 +20,35 @@ class mpi_transport final : public transport {
   /// *Throws*: mpi::error.
   explicit mpi_transport(MPI_Comm of) : group_(of) {}
   ~mpi_transport() override {
-    for (under_way& u : sent_) MPI_Wait(&u.request, MPI_STATUS_IGNORE);
+    for (MPI_Request& r : requests_) MPI_Wait(&r, MPI_STATUS_IGNORE);
   }
 
   int rank() const noexcept override { return group_.rank(); }
   int size() const noexcept override { return group_.size(); }
   const mpi::communicator& group() const noexcept { return group_; }
+  /// Which processes share a machine. All call it. *Returns*: how many share that of this one.
+  int find_machines() {
+    const mpi::communicator here = group_.node();
+    machines_ = group_.gather(here.gather(rank()).front());
+    return here.size();
+  }
+  int machine_of(int process) const noexcept override {
+    return machines_.empty() ? 0 : machines_[static_cast<std::size_t>(process)];
+  }
 
   std::size_t longest() const noexcept override { return INT_MAX; }
   void send(int to, bytes message) override {
     require_length(message, longest());
-    sent_.push_back({std::move(message), MPI_REQUEST_NULL});
-    under_way& u = sent_.back();
-    mpi::detail::check(MPI_Isend(u.message.data(), static_cast<int>(u.message.size()), MPI_BYTE, to, tag,
-                                 group_.handle(), &u.request),
-                       "MPI_Isend");
+    if (requests_.size() == requests_.capacity())  // so that nothing throws once the message is under way
+      requests_.reserve(2 * requests_.size() + looked_at);
+    sent_.push_back(std::move(message));
+    const bytes& m = sent_.back();
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code =
+        MPI_Isend(m.data(), static_cast<int>(m.size()), MPI_BYTE, to, tag, group_.handle(), &request);
+    if (code != MPI_SUCCESS) sent_.pop_back();
+    mpi::detail::check(code, "MPI_Isend");
+    requests_.push_back(request);
     forget_sent_();
   }
   int receive(bytes& message) override {
@@ -57,20 +73,36 @@ class mpi_transport final : public transport {
 
  private:
   static constexpr int tag = 1;
-  struct under_way {
-    bytes message;
-    MPI_Request request;
-  };
+  /// How many messages are looked at in one call: more than one for each that is sent, so that they do not
+  /// pile up, and no more the more there are.
+  static constexpr std::size_t looked_at = 4;
+
+  /// Looks at the next few messages in turn, and drops those that have left.
   void forget_sent_() {
-    for (auto u = sent_.begin(); u != sent_.end();) {
-      int done = 0;
-      mpi::detail::check(MPI_Test(&u->request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-      u = done != 0 ? sent_.erase(u) : std::next(u);
+    if (requests_.empty()) return;
+    if (next_ >= requests_.size()) next_ = 0;
+    int some = 0, which[looked_at];
+    mpi::detail::check(MPI_Testsome(static_cast<int>(std::min(looked_at, requests_.size() - next_)),
+                                    requests_.data() + next_, &some, which, MPI_STATUSES_IGNORE),
+                       "MPI_Testsome");
+    std::sort(which, which + some, std::greater<>());
+    const std::size_t first = next_;
+    next_ += looked_at - static_cast<std::size_t>(some);
+    for (int i = 0; i < some; ++i) {  // the last first, so that the places of the others stay
+      const std::size_t gone = first + static_cast<std::size_t>(which[i]);
+      sent_[gone] = std::move(sent_.back());
+      requests_[gone] = requests_.back();
+      sent_.pop_back();
+      requests_.pop_back();
     }
   }
 
   mpi::communicator group_;
-  std::list<under_way> sent_;
+  std::vector<int> machines_;  // each called by its first process
+  // Messages on their way, and the request of each at the same place: MPI takes an array of requests.
+  std::vector<bytes> sent_;
+  std::vector<MPI_Request> requests_;
+  std::size_t next_ = 0;  ///< the place that is looked at next
   doorbell bell_;
 };
 

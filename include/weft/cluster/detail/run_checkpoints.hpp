@@ -122,6 +122,9 @@ class run_checkpoints {
   }
 
  private:
+  struct own_file {
+    std::uint64_t run, size;
+  };
   struct origin {
     std::shared_ptr<const io::directory> in;
     std::string name;
@@ -164,19 +167,52 @@ class run_checkpoints {
       bool whole = fresh.empty();
       next_ += !whole;  // also if it cannot be written: records may count in it
       if (!whole) try {
-          segment_file::write(*to_, {program_(), run_, number, rank_}, fresh);
+          const std::uint64_t size = segment_file::write(*to_, {program_(), run_, number, rank_}, fresh);
           whole = true;
           ++written_;
-          own_.emplace(number, run_);
+          own_.emplace(number, own_file{run_, size});
         } catch (const std::exception& e) {
           ++failed_;
           complain_("write a checkpoint", e);
         }
       tasks_.written(number, fresh, whole);
-      for (const std::uint64_t dead : tasks_.take_dead()) remove_(dead);
+      remove_dead_();
+      merge_();
     } catch (const std::exception& e) {
       complain_("write a checkpoint", e);
     }
+  }
+  void remove_dead_() {
+    for (const std::uint64_t dead : tasks_.take_dead()) remove_(dead);
+  }
+  /// Puts what is needed of many small files into one, so that a long run has few.
+  void merge_() {
+    constexpr std::size_t many = 32;
+    constexpr std::uint64_t small = 1 << 20;
+    std::vector<std::uint64_t> of;
+    for (const auto& [number, f] : own_)
+      if (f.run == run_ && f.size < small) of.push_back(number);
+    if (of.size() < many) return;
+    std::vector<placed_task> all;
+    std::map<std::uint64_t, io::file> files;
+    for (const std::uint64_t number : of) {
+      io::file f = to_->open(segment_name{rank_, number}.text(), O_RDONLY);
+      segment_file::read(f, program_(), number, all);
+      files.emplace(number, std::move(f));
+    }
+    all = tasks_.needed(std::move(all));
+    if (all.empty()) return;  // they wait for what replaces them
+    std::vector<unwritten_task> again;
+    for (const placed_task& t : all) {
+      std::optional<bytes> results = segment_file::results(files.at(t.at.segment), t.at);
+      if (!results) refuse_damaged_file(files.at(t.at.segment).path());
+      again.push_back({t.name, t.parent, t.type, std::make_shared<const bytes>(*std::move(results))});
+    }
+    const std::uint64_t number = next_++;
+    const std::uint64_t size = segment_file::write(*to_, {program_(), run_, number, rank_}, again);
+    own_.emplace(number, own_file{run_, size});
+    tasks_.moved(all, number);
+    remove_dead_();
   }
   void remove_(std::uint64_t segment) {
     if (own_.erase(segment) != 0) return to_->remove(segment_name{rank_, segment}.text());
@@ -219,10 +255,10 @@ class run_checkpoints {
   std::chrono::nanoseconds interval_{};
   finished_tasks tasks_;
   std::optional<std::uint64_t> identity_;
-  std::shared_ptr<const io::directory> to_;     // null: nothing is written
-  std::map<std::uint64_t, origin> earlier_;     // segments of other jobs; constant during a run
-  std::map<std::uint64_t, std::uint64_t> own_;  // segments of this one, and their runs; of the thread
-  std::uint64_t next_ = 1;                      // segment; of the thread
+  std::shared_ptr<const io::directory> to_;  // null: nothing is written
+  std::map<std::uint64_t, origin> earlier_;  // segments of other jobs; constant during a run
+  std::map<std::uint64_t, own_file> own_;    // segments of this one; of the thread
+  std::uint64_t next_ = 1;                   // segment; of the thread
   std::uint64_t run_ = 0;
   std::uint64_t written_ = 0, failed_ = 0;  // of the thread
   bool said_ = false;                       // of the thread

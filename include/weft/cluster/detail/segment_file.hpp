@@ -44,7 +44,8 @@ struct segment_name {
     const auto first = std::from_chars(text.data(), end, n.process);
     if (first.ec != std::errc{} || first.ptr == end || *first.ptr != '-') return std::nullopt;
     const auto second = std::from_chars(first.ptr + 1, end, n.number);
-    if (second.ec != std::errc{}) return std::nullopt;
+    constexpr std::uint64_t largest = ~std::uint64_t{0} / 2;  // so that there are others behind it
+    if (second.ec != std::errc{} || n.number > largest) return std::nullopt;
     const std::string_view rest(second.ptr, static_cast<std::size_t>(end - second.ptr));
     if (!rest.starts_with(ending) || (rest.size() == ending.size()) != whole) return std::nullopt;
     return whole || rest.substr(ending.size()).starts_with(".weft-") ? std::optional(n) : std::nullopt;
@@ -57,9 +58,10 @@ class segment_file {
  public:
   static constexpr std::uint32_t format = 1;
 
-  /// Makes a file of these records. *Throws*: std::system_error, std::bad_alloc; then there is none.
-  static void write(const io::directory& in, const segment_origin& by,
-                    const std::vector<unwritten_task>& all) {
+  /// Makes a file of these records. *Returns*: its size, in bytes. *Throws*: std::system_error,
+  /// std::bad_alloc; then there is none.
+  static std::uint64_t write(const io::directory& in, const segment_origin& by,
+                             const std::vector<unwritten_task>& all) {
     head h;
     h.process = by.process;
     h.program = by.program;
@@ -87,6 +89,7 @@ class segment_file {
     parts.push_back({&sum, sizeof sum});
     publish_file(in, segment_name{by.process, by.number}.text(), false,
                  [&parts](io::file& f) { f.write_at(parts, 0); });
+    return h.size;
   }
 
   /// Reads a whole file, and adds its records, which lie in `segment`, to `all`. *Returns*: who has written

@@ -20,6 +20,8 @@ struct thread_network {
   std::uint32_t disorder = 0;      ///< seed of an order of its own, with delays; 0: as sent, and at once
   std::uint64_t damaged = 0;       ///< the number of a message of which a byte is changed, from 1; 0: none
   std::size_t longest = SIZE_MAX;  ///< how many bytes a message may have
+  int mute = -1;                   ///< the process whose messages are lost, from some number on; -1: none
+  std::uint64_t mute_after = 1;    ///< how many of them arrive
 };
 
 /// Where the messages of all threads are.
@@ -35,6 +37,7 @@ class thread_hub {
     box& b = at_(to);
     {
       const std::lock_guard hold(mutex_);
+      if (from == network_.mute && sent_by_mute_++ >= network_.mute_after) return;
       if (++sent_ == network_.damaged) message[message.size() / 2] ^= std::byte{1};
       b.waiting.emplace_back(from, std::move(message));
     }
@@ -76,7 +79,7 @@ class thread_hub {
   const thread_network network_;
   std::mutex mutex_;
   std::minstd_rand random_;
-  std::uint64_t sent_ = 0;
+  std::uint64_t sent_ = 0, sent_by_mute_ = 0;
   std::string failure_;
   std::vector<box> boxes_;
 };

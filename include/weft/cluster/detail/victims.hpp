@@ -2,31 +2,52 @@
 // Whom a process of a cluster asks for tasks, and how soon again.
 #pragma once
 
-#include <weft/base/config.hpp>
+#include <weft/cluster/transport.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <vector>
 
 namespace weft::inline WEFT_ABI::remote {
+
+/// The machine of each process. *Throws*: std::bad_alloc.
+inline std::vector<int> machines_of(const transport& by) {
+  std::vector<int> all;
+  for (int i = 0; i < by.size(); ++i) all.push_back(by.machine_of(i));
+  return all;
+}
 
 /// The other processes, as one that has no work sees them. Where many have tasks, as in a search of a tree,
 /// any of them is as good, and who asks at random finds larger ones and spares the process that began. Where
 /// one has them all, as in a loop, it must be asked again. So the one that has given a task is asked again
-/// the more often, the more often others had none.
+/// the more often, the more often others had none. Where processes are on several machines, those of the same
+/// machine come first: some of them are asked before any process is.
 class victims {
  public:
-  victims(int rank, int size) noexcept
+  /// `machines`: that of each process. *Throws*: std::bad_alloc.
+  victims(int rank, const std::vector<int>& machines)
       : rank_(rank),
-        others_(size - 1),
-        random_(static_cast<std::uint64_t>(rank) * 0x9E3779B97F4A7C15ull + 1) {}
+        others_(static_cast<int>(machines.size()) - 1),
+        random_(static_cast<std::uint64_t>(rank) * 0x9E3779B97F4A7C15ull + 1) {
+    const auto number = [&](std::size_t i) { return static_cast<int>(i) - (static_cast<int>(i) > rank); };
+    for (std::size_t i = 0; i < machines.size(); ++i)
+      if (static_cast<int>(i) != rank && machines[i] == machines[static_cast<std::size_t>(rank)])
+        near_.push_back(number(i));
+    if (near_.size() == static_cast<std::size_t>(others_)) near_.clear();
+  }
 
   /// Nothing was asked in vain yet in this run.
   void begin() noexcept { misses_ = 0; }
   /// Whom to ask now. *Requires*: there are others.
   int next() noexcept {
     giver_asked_ = giver_ >= 0 && prefers_giver_();
-    last_ = giver_asked_ ? giver_ : static_cast<int>(next_random_() % static_cast<unsigned>(others_));
+    if (giver_asked_)
+      last_ = giver_;
+    else if (misses_ < std::min(static_cast<int>(near_.size()), near_first))
+      last_ = near_[next_random_() % near_.size()];
+    else
+      last_ = static_cast<int>(next_random_() % static_cast<unsigned>(others_));
     return last_ < rank_ ? last_ : last_ + 1;
   }
   /// The last one has given a task.
@@ -46,6 +67,7 @@ class victims {
 
  private:
   static constexpr int certain = 256, least = 16;
+  static constexpr int near_first = 3;  // so many requests in vain before others are asked
 
   bool prefers_giver_() noexcept {
     if (misses_ == 0) return static_cast<int>(next_random_() % certain) >= std::max(luck_, least);
@@ -58,6 +80,7 @@ class victims {
   }
 
   int rank_, others_;
+  std::vector<int> near_;  // the others of this machine, if there are more machines
   std::uint64_t random_;
   int last_ = -1, giver_ = -1;  // not counting this process
   bool giver_asked_ = false;    // the last time

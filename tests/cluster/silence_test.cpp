@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSL-1.0
+// Processes of a cluster that are silent: who notices, what the job ends with, and what it costs to notice.
+#include "support/catch.hpp"
+
+#include <weft/cluster/threads.hpp>
+#include <weft/weft.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <thread>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+std::atomic<int> executed{0};
+
+void work(int i, weft::update<long> sum) {
+  *sum += i;
+  ++executed;
+}
+/// A run in which at least one task is executed elsewhere.
+long run(weft::thread_cluster& c) {
+  executed = 0;
+  return c.run([] {
+    std::deque<weft::shared<long>> sums;
+    for (int i = 0; i < 8; ++i) weft::fork(work, i, sums.emplace_back(0));
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (executed.load() == 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    weft::sync();
+    long all = 0;
+    for (auto& s : sums) all += s.get();
+    return all;
+  });
+}
+void take_time(std::chrono::milliseconds time, weft::write<int> done) {
+  ++executed;
+  std::this_thread::sleep_for(time);
+  done = 1;
+}
+/// For so long each of two processes executes a task, so that none asks for others.
+void keep_busy(weft::thread_cluster& c, std::chrono::milliseconds time) {
+  executed = 0;
+  const int result = c.run([time] {
+    weft::shared<int> done(0);
+    weft::fork(take_time, time, done);
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (executed.load() == 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    std::this_thread::sleep_for(time);
+    weft::sync();
+    return done.get();
+  });
+  CHECK(result == 1);
+}
+/// What two processes have sent in a run that was kept busy, without requests, their answers, the result of
+/// the task, and the three messages of the end.
+std::uint64_t beats(const weft::thread_cluster& c) {
+  std::uint64_t all = 0;
+  for (int i = 0; i < 2; ++i) all += c.counters(i).messages - 2 * c.counters(i).requests;
+  return all - 4;
+}
+std::string failure(weft::thread_cluster& c) {
+  try {
+    c.run([] { std::this_thread::sleep_for(1s); });
+  } catch (const weft::error& e) {
+    return e.what();
+  }
+  return "none";
+}
+
+weft::cluster_options patient_for(std::chrono::milliseconds silence) { return {.silence = silence}; }
+
+}  // namespace
+
+TEST_CASE("a process whose messages are lost is named, and the run ends in all of them") {
+  // Only the first request of process 1 arrives.
+  weft::thread_cluster c(2, patient_for(300ms), {.mute = 1, .mute_after = 1});
+  CHECK(failure(c) == "weft: process 1 of the cluster has not answered for 300 ms");
+}
+
+TEST_CASE("so is process 0") {
+  // Only its first answer, or request, arrives.
+  weft::thread_cluster c(2, patient_for(300ms), {.mute = 0, .mute_after = 1});
+  CHECK(failure(c) == "weft: process 0 of the cluster has not answered for 300 ms");
+}
+
+TEST_CASE("processes that have nothing to say are not silent") {
+  weft::thread_cluster c(2, patient_for(300ms));
+  CHECK(run(c) == 28);
+  keep_busy(c, 1500ms);
+  // Other runs after a time in which no process is in one.
+  std::this_thread::sleep_for(500ms);
+  for (int i = 0; i < 3; ++i) CHECK(run(c) == 28);
+}
+
+TEST_CASE("processes that have nothing to say send a message for each third of the limit") {
+  weft::thread_cluster c(2, patient_for(600ms));
+  const auto begin = std::chrono::steady_clock::now();
+  keep_busy(c, 1200ms);
+  const auto thirds = static_cast<std::uint64_t>((std::chrono::steady_clock::now() - begin) / 200ms);
+  CHECK(beats(c) >= 4);
+  CHECK(beats(c) <= 2 * (thirds + 1));
+}
+
+TEST_CASE("without a limit no process is watched") {
+  weft::thread_cluster c(2, patient_for(0ms));
+  keep_busy(c, 300ms);
+  CHECK(beats(c) == 0);
+}
+
+TEST_CASE("a limit out of range is refused") {
+  CHECK_THROWS_AS(weft::thread_cluster(1, patient_for(9ms)), weft::option_error);
+  CHECK_THROWS_AS(weft::thread_cluster(2, patient_for(-1ms)), weft::option_error);
+  CHECK_THROWS_AS(weft::thread_cluster(2, patient_for(24h + 1ms)), weft::option_error);
+}
