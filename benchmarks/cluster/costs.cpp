@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a cluster of one process costs, and how long a task is away that another process of the machine steals.
-// usage: mpiexec -n P bench_cluster_costs [turns] [n] [order]
-// One process: fib(n), and a Cholesky factorisation of a matrix of this order, in tiles. More: an empty task.
+// What a cluster of one process costs, and how long a task is away that another process of the machine
+// steals. usage: mpiexec -n P bench_cluster_costs [turns] [n] [order] One process: fib(n), and a Cholesky
+// factorisation of a matrix of this order, in tiles. More: an empty task.
 #include "../graph/cholesky.hpp"
 #include "turns.hpp"
 
@@ -74,8 +74,8 @@ void time_cholesky(weft::cluster& c, int turns, int order) {
 
 int this_rank = 0;
 
-/// In memory that the processes of the machine share: the number of the last task that another process than the
-/// first has begun, and when, in nanoseconds of the clock of the machine.
+/// In memory that the processes of the machine share: the number of the last task that another process than
+/// the first has begun, and when, in nanoseconds of the clock of the machine.
 struct begun {
   std::atomic<long> number;
   std::atomic<long> when;
@@ -86,7 +86,7 @@ begun* last_begun = nullptr;
 void nothing(long number, weft::write<int> r) {
   if (this_rank != 0) {
     last_begun->when.store(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1),
-                           std::memory_order_relaxed);   // published by the next one
+                           std::memory_order_relaxed);            // published by the next one
     last_begun->number.store(number, std::memory_order_release);  // pairs with the body that waits
   }
   r = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // A partitioned step of real processes. usage: partition_program [throw|differ]; prints "right" in process 0.
-// partition_program resume <file> <steps>: goes on from a checkpoint up to so many steps, or with so many more if there is a +
-// before them; prints from where, and the result.
+// partition_program resume <file> <steps>: goes on from a checkpoint up to so many steps, or with so many
+// more if there is a + before them; prints from where, and the result.
 #include "step_program.hpp"
 
 #include <weft/cluster.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Messages that nobody receives for a while: what each further one costs does not grow with their number, all arrive, and
-// what was sent is forgotten. usage: pending_program; prints "right" in process 0.
+// Messages that nobody receives for a while: what each further one costs does not grow with their number, all
+// arrive, and what was sent is forgotten. usage: pending_program; prints "right" in process 0.
 #include <weft/cluster/detail/mpi_transport.hpp>
 #include <weft/mpi/environment.hpp>
 
@@ -57,7 +57,8 @@ int main(int argc, char** argv) {
     if (by.size() > 1) {
       const long before = looks;
       for (long i = 0; i < calls; ++i) right &= check(by.receive(came) < 0, "a message that nobody has sent");
-      right &= check(looks > before && looks - before <= 8 * calls, "receiving looks at all that are pending");
+      right &=
+          check(looks > before && looks - before <= 8 * calls, "receiving looks at all that are pending");
     }
   }
   by.group().barrier();
