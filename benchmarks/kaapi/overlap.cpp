@@ -15,10 +15,13 @@
 #include <weft/placement/list_schedule.hpp>
 #include <weft/weft.hpp>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -76,52 +79,58 @@ double by_messages(weft::remote::mpi_transport& by, const std::vector<std::byte>
 
 using payload = std::vector<char>;
 
-/// The time of each iteration but the first, in seconds. All processes call it.
-std::vector<double> by_partition(weft::cluster& c, std::size_t bytes, double microseconds, int turns) {
-  using seconds = std::vector<double>;
-  weft::shared<payload> data(payload(bytes, 0));
-  weft::shared<double> began(0.0);  // the next iteration begins when this one has ended
-  weft::shared<char> acknowledged('\0'), computed('\0');
-  weft::shared<seconds> took(seconds{});
-  const auto now = [] { return std::chrono::duration<double>(clock_type::now().time_since_epoch()).count(); };
-  const std::vector<unsigned> places{0, 1, 0, 0};
-  weft::partitioned step(
-      c,
-      [&] {
-        weft::fork(
-            [now](payload& d, double& b) {
-              ++d.front(), ++d.back();
-              b = now();
-            },
-            weft::update(data), weft::update(began));
-        weft::fork(
-            [](const payload& d, char& a) {
-              if (d.front() != d.back()) throw std::runtime_error("the data are wrong");
-              a = d.back();
-            },
-            weft::read(data), weft::write(acknowledged));
-        weft::fork(
-            [microseconds](const double&, char& done) {
-              compute(microseconds);
-              done = 1;
-            },
-            weft::read(began), weft::write(computed));
-        weft::fork([now](const char&, const char&, double& b, seconds& all) { all.push_back(now() - b); },
-                   weft::read(acknowledged), weft::read(computed), weft::update(began), weft::update(took));
-      },
-      {.method =
-           [&places](const weft::placement::task_graph& g, const weft::placement::machine& m) {
-             return weft::placement::list_schedule(g, m, places);
-           },
-       .threshold = 1});
-  step.run(static_cast<std::uint64_t>(turns) + 1);  // the first one opens the connection
-  if (step.placement() != places) throw std::runtime_error("the tasks are elsewhere");
-  if (acknowledged.get() != static_cast<char>(turns + 1))
-    throw std::runtime_error("the acknowledgement is wrong");
-  seconds all = took.get();
-  all.erase(all.begin());
-  return all;
-}
+/// All processes make one, and call once().
+class partitioned_message {
+ public:
+  partitioned_message(weft::cluster& c, std::size_t bytes, double microseconds)
+      : data_(payload(bytes, 0)),
+        step_(c, [this, microseconds] { fork_(microseconds); },
+              {.method =
+                   [](const weft::placement::task_graph& g, const weft::placement::machine& m) {
+                     return weft::placement::list_schedule(g, m, {places.begin(), places.end()});
+                   },
+               .threshold = 1}) {}
+  /// The time from the first task to the last one, in seconds.
+  double once() {
+    step_.run();
+    if (!std::ranges::equal(step_.placement(), places)) throw std::runtime_error("the tasks are elsewhere");
+    if (acknowledged_.get() != static_cast<char>(++turns_))
+      throw std::runtime_error("the acknowledgement is wrong");
+    return took_.get();
+  }
+
+ private:
+  static constexpr std::array<unsigned, 4> places{0, 1, 0, 0};
+  static double now() { return std::chrono::duration<double>(clock_type::now().time_since_epoch()).count(); }
+  void fork_(double microseconds) {
+    weft::fork(
+        [](payload& data, double& began) {
+          data.back() = ++data.front();
+          began = now();
+        },
+        weft::update(data_), weft::write(began_));
+    weft::fork(
+        [](const payload& data, char& acknowledged) {
+          if (data.front() != data.back()) throw std::runtime_error("the data are wrong");
+          acknowledged = data.back();
+        },
+        weft::read(data_), weft::write(acknowledged_));
+    weft::fork(
+        [microseconds](const double&, char& computed) {
+          compute(microseconds);
+          computed = 1;
+        },
+        weft::read(began_), weft::write(computed_));
+    weft::fork([](const char&, const char&, const double& began, double& took) { took = now() - began; },
+               weft::read(acknowledged_), weft::read(computed_), weft::read(began_), weft::write(took_));
+  }
+
+  weft::shared<payload> data_;
+  weft::shared<double> began_{0.0}, took_{0.0};
+  weft::shared<char> acknowledged_{'\0'}, computed_{'\0'};
+  int turns_ = 0;
+  weft::partitioned step_;
+};
 
 /// In memory that both processes share: the number of the last task that process 1 has begun.
 std::atomic<long>* last_begun = nullptr;
@@ -184,28 +193,36 @@ int main(int argc, char** argv) {
   MPI_Win_shared_query(window, 0, &size, &unit, &last_begun);
   if (this_rank == 0) new (last_begun) std::atomic<long>(0);
   MPI_Barrier(MPI_COMM_WORLD);
-  const auto median = [&](double microseconds) {
-    std::vector<double> took;
-    if (how == "partitioned") {
-      took = by_partition(c, bytes, microseconds, turns);
-    } else {
-      for (int turn = -1; turn < turns; ++turn) {  // the first one opens the connection
+  std::vector<double> computing{0};
+  // For each time of computing, in turns: microseconds in all, 0 first.
+  const auto medians = [&] {
+    std::vector<std::unique_ptr<partitioned_message>> steps;
+    if (how == "partitioned")
+      for (const double m : computing) steps.push_back(std::make_unique<partitioned_message>(c, bytes, m));
+    std::vector<std::vector<double>> took(computing.size());
+    for (int turn = -1; turn < turns; ++turn)  // the first one opens the connection
+      for (std::size_t i = 0; i < computing.size(); ++i) {
         MPI_Barrier(MPI_COMM_WORLD);
-        const double seconds = how == "mpi"        ? by_mpi(this_rank, data, microseconds)
-                               : how == "messages" ? by_messages(by, data, microseconds)
-                                                   : by_stealing(c, bytes, microseconds);
-        if (turn >= 0 && seconds >= 0) took.push_back(seconds);
+        const double seconds = how == "mpi"           ? by_mpi(this_rank, data, computing[i])
+                               : how == "messages"    ? by_messages(by, data, computing[i])
+                               : how == "partitioned" ? steps[i]->once()
+                                                      : by_stealing(c, bytes, computing[i]);
+        if (turn >= 0 && seconds >= 0) took[i].push_back(1e6 * seconds);
       }
+    std::vector<double> found(computing.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (this_rank == 0 && took[i].empty())
+        throw std::runtime_error("no task was taken by the other process");
+      if (!took[i].empty()) found[i] = weft_bench::median_of(took[i]);
     }
-    if (this_rank == 0 && took.empty()) throw std::runtime_error("no task was taken by the other process");
-    double found = took.empty() ? 0 : 1e6 * weft_bench::median_of(took);
-    MPI_Bcast(&found, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    MPI_Bcast(found.data(), static_cast<int>(found.size()), MPI_DOUBLE, 0, MPI_COMM_WORLD);
     return found;
   };
-  const double alone = median(0);
-  for (int i = 4; i < argc; ++i) {
-    const double microseconds = alone * std::atof(argv[i]), in_all = median(microseconds);
-    if (this_rank == 0) std::printf("%.1f,%.3f\n", microseconds, in_all);
-  }
+  const double alone = medians()[0];
+  computing.clear();
+  for (int i = 4; i < argc; ++i) computing.push_back(alone * std::atof(argv[i]));
+  const std::vector<double> in_all = medians();
+  for (std::size_t i = 0; this_rank == 0 && i < in_all.size(); ++i)
+    std::printf("%.1f,%.3f\n", computing[i], in_all[i]);
   MPI_Win_free(&window);
 }

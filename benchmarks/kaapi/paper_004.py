@@ -90,7 +90,7 @@ def figure_8(page, plot, launch, small):
         for how, name in HOW.items():
             found = run([*slow, *launch(2), program, how, size, 3 if small else 21, 0, 0.25, 0.5, 0.75, 1, 1.5, 2], env=tcp)
             equal, total = found[4]
-            rows.append([size, name, found[0][1], equal, total, 1 - (total - equal) / found[0][1]])
+            rows.append([size, name, found[0][1], equal, total, (found[0][1] + equal - total) / min(found[0][1], equal)])
             axes.plot([c for c, _ in found], [t for _, t in found], marker="o", label=name)
         axes.set_xlabel("microseconds of computing"), axes.set_ylabel("microseconds in all"), axes.set_ylim(bottom=0), axes.grid(alpha=0.3), axes.legend()
         page.figure(drawn, f"{size} bytes and an acknowledgement between two processes, by TCP over a loopback of 100 Mbit/s. Flat, then along the time of computing: hidden. Parallel to it from "

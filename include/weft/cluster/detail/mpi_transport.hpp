@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <climits>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,17 +80,17 @@ class mpi_transport final : public transport {
   void forget_sent_() {
     if (requests_.empty()) return;
     if (next_ >= requests_.size()) next_ = 0;
+    const std::size_t end = std::min(next_ + looked_at, requests_.size());
     int some = 0, which[looked_at];
-    mpi::detail::check(MPI_Testsome(static_cast<int>(std::min(looked_at, requests_.size() - next_)),
-                                    requests_.data() + next_, &some, which, MPI_STATUSES_IGNORE),
+    mpi::detail::check(MPI_Testsome(static_cast<int>(end - next_), requests_.data() + next_, &some, which,
+                                    MPI_STATUSES_IGNORE),
                        "MPI_Testsome");
-    std::sort(which, which + some, std::greater<>());
-    const std::size_t first = next_;
-    next_ += looked_at - static_cast<std::size_t>(some);
-    for (int i = 0; i < some; ++i) {  // the last first, so that the places of the others stay
-      const std::size_t gone = first + static_cast<std::size_t>(which[i]);
-      sent_[gone] = std::move(sent_.back());
-      requests_[gone] = requests_.back();
+    const std::size_t first = std::exchange(next_, end - static_cast<std::size_t>(some));
+    for (std::size_t i = end;
+         some != 0 && i-- > first;) {  // the last one first: only later ones change places
+      if (requests_[i] != MPI_REQUEST_NULL) continue;
+      sent_[i] = std::move(sent_.back());
+      requests_[i] = requests_.back();
       sent_.pop_back();
       requests_.pop_back();
     }
