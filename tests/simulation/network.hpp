@@ -58,10 +58,11 @@ class network {
     left_ += leaves;
     std::uint64_t there =
         source.out_free + static_cast<std::uint64_t>(options_.latency + (leaves ? options_.far : 0));
-    if (options_.delays != 0) there += dice_.below(options_.longest_delay * (dice_.one_in(8) ? 30 : 1));
-    target.in_free = std::max(target.in_free + on_line, there);
-    target.coming.push({target.in_free, ++sent_, from, std::move(what)});
-    wake_at(&target, target.in_free);
+    there = target.in_free = std::max(target.in_free + on_line, there);
+    if (options_.delays != 0)  // others pass it meanwhile
+      there += dice_.below(options_.longest_delay * (dice_.one_in(8) ? 30 : 1));
+    target.coming.push({there, ++sent_, from, std::move(what)});
+    wake_at(&target, there);
   }
   int receive(int at, weft::remote::bytes& what) {
     if (!failure_.empty()) throw weft::error(failure_);
