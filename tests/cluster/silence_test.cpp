@@ -2,6 +2,8 @@
 // Processes of a cluster that are silent: who notices, what the job ends with, and what it costs to notice.
 #include "support/catch.hpp"
 
+#include <weft/cluster/detail/neighbours.hpp>
+#include <weft/cluster/detail/thread_transport.hpp>
 #include <weft/cluster/threads.hpp>
 #include <weft/weft.hpp>
 
@@ -73,6 +75,30 @@ std::string failure(weft::thread_cluster& c) {
 
 weft::cluster_options patient_for(std::chrono::milliseconds silence) { return {.silence = silence}; }
 
+/// One of two processes, without a runtime.
+struct process {
+  process(weft::remote::thread_hub& hub, int rank) : by(hub, rank), near(by, {}, counters) {}
+  /// Takes the next message.
+  void take() {
+    weft::remote::bytes message;
+    int from = by.receive(message);
+    for (; from < 0; from = by.receive(message)) by.wait(1ms);
+    near.take(weft::remote::incoming(message, from));
+  }
+
+  weft::remote::thread_transport by;
+  weft::cluster_counters counters;
+  weft::remote::neighbours near;
+};
+std::string failure_of(process& p, void (*does)(process&)) {
+  try {
+    does(p);
+  } catch (const weft::error& e) {
+    return e.what();
+  }
+  return "none";
+}
+
 }  // namespace
 
 TEST_CASE("a process whose messages are lost is named, and the run ends in all of them") {
@@ -115,4 +141,42 @@ TEST_CASE("a limit out of range is refused") {
   CHECK_THROWS_AS(weft::thread_cluster(1, patient_for(9ms)), weft::option_error);
   CHECK_THROWS_AS(weft::thread_cluster(2, patient_for(-1ms)), weft::option_error);
   CHECK_THROWS_AS(weft::thread_cluster(2, patient_for(24h + 1ms)), weft::option_error);
+}
+
+TEST_CASE("a process that has ended is named by one that is in another run, or begins one") {
+  weft::remote::thread_hub hub(2, {});
+  process stays(hub, 0), ends(hub, 1);
+  stays.near.begin(1);
+  ends.near.begin(1);
+  std::thread end([&] { ends.near.leave(); });
+  stays.take();  // the run that both have taken part in may go on for a moment
+  const char* const ended =
+      "weft: process 1 of the cluster has ended, and has called run() less often than process 0";
+  CHECK(failure_of(stays, [](process& p) { p.near.begin(2); }) == ended);
+  stays.near.leave();
+  end.join();
+
+  weft::remote::thread_hub other_hub(2, {});
+  process is_ahead(other_hub, 0), is_behind(other_hub, 1);
+  is_ahead.near.begin(1);
+  std::thread other_end([&] { is_behind.near.leave(); });
+  CHECK(failure_of(is_ahead, [](process& p) { p.take(); }) == ended);
+  is_ahead.near.leave();
+  other_end.join();
+}
+
+TEST_CASE(
+    "processes that have taken part in the same runs wait for each other, and leave no message behind") {
+  weft::remote::thread_hub hub(3, {});
+  process p0(hub, 0), p1(hub, 1), p2(hub, 2);
+  for (process* p : {&p0, &p1, &p2}) p->near.begin(1);
+  std::atomic<int> left{0};
+  std::thread end([&] { p1.near.leave(), ++left; }), other_end([&] { p2.near.leave(), ++left; });
+  std::this_thread::sleep_for(20ms);
+  CHECK(left.load() == 0);
+  p0.near.leave();
+  end.join();
+  other_end.join();
+  weft::remote::bytes message;
+  for (process* p : {&p0, &p1, &p2}) CHECK(p->by.receive(message) == -1);
 }
