@@ -36,8 +36,16 @@ def main(mpiexec, program, *options):
     def executed():
         return int.from_bytes(open(work, "rb").read(), sys.byteorder) if os.path.exists(work) else 0
 
-    before, allowed, found_in_all, processes = 0, 0, 0, 0
-    for job_number in range(kills + 1):
+    def check_end(said, complaints, status, allowed):
+        check(said == "result right\n", f"the job ended with status {status}, and said {said!r}, {complaints!r}")
+        now = executed()
+        print(f"executed {now} leaves of {leaves}, at most {leaves + allowed} are allowed")
+        check(leaves <= now <= leaves + allowed, "too much was executed twice, or too little at all")
+        check(os.listdir(directory) == [], f"the job has left {os.listdir(directory)}")
+        os.remove(work)
+
+    killed, before, allowed, found_in_all, processes, ended = 0, 0, 0, 0, 0, False
+    while killed < kills or not ended:  # where one has ended before it was killed often enough, the next one begins
         processes = lot.choice([n for n in range(1, 5) if n != processes])
         job = subprocess.Popen([mpiexec, *options, "-n", str(processes), program, directory, str(seconds), str(leaves), work],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -45,7 +53,7 @@ def main(mpiexec, program, *options):
         check(first.startswith("resumed "), f"{processes} processes have not begun")
         found = int(first.split()[1])
         found_in_all += found
-        if job_number < kills:
+        if killed < kills:
             time.sleep(lot.random() * longest_life)
             all_of_it = processes_of(program, directory)
             for process in all_of_it if lot.random() < 0.7 else all_of_it[-1:]:
@@ -54,20 +62,19 @@ def main(mpiexec, program, *options):
                 except ProcessLookupError:
                     pass
         said, complaints = job.communicate()
+        ended = "result" in said or killed == kills
+        if ended:
+            check_end(said, complaints, job.returncode, allowed)
+            before = allowed = 0
+            continue
+        killed += 1
         now = executed()
         print(f"{processes} processes found {found}, executed {now - before}")
-        if "result" in said or job_number == kills:
-            break
         check(job.returncode != 0, "a job that was killed says that it ended well")
         # What is not in a file when a process is killed: the work of an interval, and the tasks under way.
         allowed += min(now - before, int(min(processes, len(os.sched_getaffinity(0))) * 1000 * (seconds + slack)) + processes)
         before = now
-    check(said == "result right\n", f"the job ended with status {job.returncode}, and said {said!r}, {complaints!r}")
-    print(f"killed {job_number} times, after {before} leaves; executed {now} leaves of {leaves}, at most {leaves + allowed} are allowed")
-    check(leaves <= now <= leaves + allowed, "too much was executed twice, or too little at all")
     check(found_in_all > 0, "no checkpoint was used")
-    check(job_number > kills // 2, "the job ended before it could be killed often enough")
-    check(os.listdir(directory) == [], f"the job has left {os.listdir(directory)}")
 
 
 if __name__ == "__main__":
