@@ -96,7 +96,7 @@ int run(int argc, char** argv) {
   if (mode == "other_program") become_another_program();
   if (mode == "copy") std::filesystem::remove(argv[0]);
   weft::cluster_options options{.runtime = {.workers = 1}};
-  if (mode == "stop") options.silence = std::chrono::seconds(2);
+  if (mode == "stop") options.silence = std::chrono::seconds(4);
   weft::cluster c(argc, argv, options);
   if (mode == "throw") {
     c.run([] { weft::fork([] { throw std::runtime_error("the disk is on fire"); }); });

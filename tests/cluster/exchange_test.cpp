@@ -646,7 +646,7 @@ TEST_CASE("a damaged message ends the run in all processes", "[cluster]") {
   for (std::uint64_t which = 1; which <= 8; ++which) {
     bool told = false;
     // The other process goes on to ask for work; where it is slow, there may be fewer messages at first.
-    for (auto time = std::chrono::milliseconds(50); !told && time < std::chrono::seconds(4); time *= 3) {
+    for (auto time = std::chrono::milliseconds(50); !told && time < std::chrono::seconds(13); time *= 3) {
       weft::thread_cluster c(2, {}, {.damaged = which});
       executed = 0;
       try {

@@ -37,8 +37,8 @@ struct cluster_options {
   /// begun the run yet is waited for without limit, since what it computes before is its own affair; so is
   /// one that is in a step of weft::partitioned. From 10 ms to 24 h; 0: nobody is watched.
   ///
-  /// The default is long enough for a process that is swapped out, or that a batch system suspends. Set 0
-  /// where a process is suspended in a debugger, which is silent, too.
+  /// The default is long enough for a process that is swapped out. Where all processes are suspended and
+  /// resumed together, nobody is blamed; one that alone is suspended for longer is, as in a debugger: set 0.
   std::chrono::milliseconds silence = std::chrono::minutes(5);
 };
 

@@ -36,7 +36,10 @@ class cluster {
   /// the job ends with a message: this process does not take part. An exception that leaves the scope of the
   /// cluster ends the job as that of the mpi::environment does, and nothing is waited for.
   ~cluster() {
-    if (std::uncaught_exceptions() > exceptions_) return;
+    if (std::uncaught_exceptions() > exceptions_) {
+      mpi::end_job_soon("leaves the job by an exception");  // before what is collective
+      return;
+    }
     try {
       member_.leave();
     } catch (...) {

@@ -151,7 +151,7 @@ class exchange {
   void step_(bool working) {
     bool some = false;
     bytes message;
-    for (int from = by_.receive(message); from >= 0; from = by_.receive(message)) {
+    for (int from = 0, left = 256; left != 0 && (from = by_.receive(message)) >= 0; --left) {
       receive_(std::move(message), from);
       some = true;
     }

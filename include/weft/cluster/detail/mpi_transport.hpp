@@ -20,6 +20,8 @@ class mpi_transport final : public transport {
   explicit mpi_transport(MPI_Comm of) : group_(of) {}
   ~mpi_transport() override {
     for (MPI_Request& r : requests_) MPI_Wait(&r, MPI_STATUS_IGNORE);
+    // What has not come altogether comes no more, but MPI may still write there.
+    if (!coming_.empty()) static_cast<void>(new auto(std::move(coming_)));
   }
 
   int rank() const noexcept override { return group_.rank(); }
@@ -56,15 +58,20 @@ class mpi_transport final : public transport {
     MPI_Status status;
     mpi::detail::check(MPI_Improbe(MPI_ANY_SOURCE, tag, group_.handle(), &there, &which, &status),
                        "MPI_Improbe");
-    if (there == 0) {
-      forget_sent_();
-      return -1;
+    if (there != 0) {
+      int size = 0;
+      mpi::detail::check(MPI_Get_count(&status, MPI_BYTE, &size), "MPI_Get_count");
+      if (size <= short_message) {
+        message.resize(static_cast<std::size_t>(size));
+        mpi::detail::check(MPI_Mrecv(message.data(), size, MPI_BYTE, &which, &status), "MPI_Mrecv");
+        return status.MPI_SOURCE;
+      }
+      begin_long_(which, status.MPI_SOURCE, size);
     }
-    int size = 0;
-    mpi::detail::check(MPI_Get_count(&status, MPI_BYTE, &size), "MPI_Get_count");
-    message.resize(static_cast<std::size_t>(size));
-    mpi::detail::check(MPI_Mrecv(message.data(), size, MPI_BYTE, &which, &status), "MPI_Mrecv");
-    return status.MPI_SOURCE;
+    if (!coming_.empty())
+      if (const int from = take_long_(message); from >= 0) return from;
+    if (there == 0) forget_sent_();
+    return -1;
   }
   void wait(std::chrono::nanoseconds at_most) override { bell_.wait(at_most); }
   void wake() noexcept override { bell_.ring(); }
@@ -72,10 +79,45 @@ class mpi_transport final : public transport {
 
  private:
   static constexpr int tag = 1;
+  /// Messages of so many bytes, every MPI sends without an answer of the receiver.
+  static constexpr int short_message = 1024;
+  /// A longer one. Its sender may stop in the middle, so nobody waits for it inside of MPI.
+  struct arriving {
+    int from;
+    bytes content;
+  };
   /// How many messages are looked at in one call: more than one for each that is sent, so that they do not
   /// pile up, and no more the more there are.
   static constexpr std::size_t looked_at = 4;
 
+  void begin_long_(MPI_Message which, int from, int size) {
+    if (receiving_.size() == receiving_.capacity()) receiving_.reserve(2 * receiving_.size() + 1);
+    coming_.push_back({from, bytes(static_cast<std::size_t>(size))});
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = MPI_Imrecv(coming_.back().content.data(), size, MPI_BYTE, &which, &request);
+    if (code != MPI_SUCCESS) coming_.pop_back();
+    mpi::detail::check(code, "MPI_Imrecv");
+    receiving_.push_back(request);
+  }
+  /// Takes a long message that has come. Waits for a moment, as one takes some ten microseconds.
+  int take_long_(bytes& message) {
+    int which = MPI_UNDEFINED, done = 0;
+    const auto end = base::clock::now() + std::chrono::milliseconds(1);
+    do
+      mpi::detail::check(MPI_Testany(static_cast<int>(receiving_.size()), receiving_.data(), &which, &done,
+                                     MPI_STATUS_IGNORE),
+                         "MPI_Testany");
+    while (done == 0 && base::clock::now() < end);
+    if (done == 0 || which == MPI_UNDEFINED) return -1;
+    const auto at = static_cast<std::size_t>(which);
+    std::swap(coming_[at], coming_.back());
+    receiving_[at] = receiving_.back();
+    receiving_.pop_back();
+    message = std::move(coming_.back().content);
+    const int from = coming_.back().from;
+    coming_.pop_back();
+    return from;
+  }
   /// Looks at the next few messages in turn, and drops those that have left.
   void forget_sent_() {
     if (requests_.empty()) return;
@@ -86,10 +128,10 @@ class mpi_transport final : public transport {
                                     MPI_STATUSES_IGNORE),
                        "MPI_Testsome");
     const std::size_t first = std::exchange(next_, end - static_cast<std::size_t>(some));
-    for (std::size_t i = end;
-         some != 0 && i-- > first;) {  // the last one first: only later ones change places
+    // The last one first: only later ones change places.
+    for (std::size_t i = some != 0 ? end : first; i-- > first;) {
       if (requests_[i] != MPI_REQUEST_NULL) continue;
-      sent_[i] = std::move(sent_.back());
+      std::swap(sent_[i], sent_.back());
       requests_[i] = requests_.back();
       sent_.pop_back();
       requests_.pop_back();
@@ -102,6 +144,9 @@ class mpi_transport final : public transport {
   std::vector<bytes> sent_;
   std::vector<MPI_Request> requests_;
   std::size_t next_ = 0;  ///< the place that is looked at next
+  // The same of long messages that are coming.
+  std::vector<arriving> coming_;
+  std::vector<MPI_Request> receiving_;
   doorbell bell_;
 };
 

@@ -196,7 +196,7 @@ class step_talk {
     outgoing m = step_message(step_kind::move, stage_);
     m.body().put(all.data(), all.size());
     send_(to, m.seal(), true);
-    all.clear();
+    all = bytes();
   }
   void send_(int to, bytes message, bool counted) {
     if (counted) ++sent_[static_cast<std::size_t>(to)];
