@@ -146,17 +146,37 @@ TEST_CASE("who finds nothing for long looks no more in this run", "[checkpoint]"
   for (std::uint64_t n = 1; n <= 10; ++n) before.add(name(n), name(0), kind, value(n));
   after.expect(before);
   int misses = 0;
-  for (; after.looking() && misses < 100000; ++misses) (void)after.find(name(77));
-  CHECK(misses > 1000);
-  CHECK(misses < 20000);
+  for (; after.looking() && misses < 1'000'000; ++misses) (void)after.find(name(77));
+  CHECK(misses > 100'000);
+  CHECK(misses < 200'000);
   CHECK(after.find(name(5)));  // what is there may be found
   after.begin_run();
   CHECK(after.looking());
-  for (int i = 0; i < 30000; ++i) {
+  for (int i = 0; i < 300'000; ++i) {
     (void)after.find(name(77));
-    if (i % 1000 == 0) CHECK(after.find(name(5)));
+    if (i % 10'000 == 0) CHECK(after.find(name(5)));
   }
   CHECK(after.looking());  // because some are found
+}
+
+TEST_CASE("what waits to be written has a bound") {
+  finished_tasks a(2500);
+  CHECK(a.add(name(1), name(0), kind, value(1, 1000)));
+  CHECK(a.add(name(2), name(0), kind, value(2, 1000)));
+  CHECK_FALSE(a.add(name(3), name(0), kind, value(3, 1000)));  // so what is below it is still needed
+  CHECK(a.size() == 2);
+  std::vector<unwritten_task> taken = a.take_unwritten(1);
+  a.written(1, taken, false);
+  CHECK_FALSE(a.add(name(3), name(0), kind, value(3, 1000)));
+  taken = a.take_unwritten(2);
+  a.written(2, taken, true);
+  CHECK(a.add(name(3), name(0), kind, value(3, 1000)));
+  CHECK(a.add(name(4), name(3), kind, value(4, 1000)));
+  CHECK_FALSE(a.add(name(5), name(0), kind, value(5, 1000)));
+  CHECK(a.add(name(3), name(0), kind, value(3, 500)));  // replaces 4, and is there already
+  CHECK(a.add(name(5), name(0), kind, value(5, 1000)));
+  a.begin_run();
+  CHECK(a.add(name(6), name(0), kind, value(6, 2500)));
 }
 
 TEST_CASE("what is in a whole file is not kept in memory; what could not be written is", "[checkpoint]") {

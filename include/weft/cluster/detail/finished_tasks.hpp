@@ -53,6 +53,11 @@ struct unwritten_task {
 /// *Thread safety*: any thread. *Throws*: std::bad_alloc.
 class finished_tasks {
  public:
+  /// So many bytes of results wait to be written at most: where a device fails, or is too slow, no more is
+  /// recorded.
+  explicit finished_tasks(std::size_t most_unwritten = std::size_t{1} << 30) noexcept
+      : most_unwritten_(most_unwritten) {}
+
   /// How results are read from a file; nothing if they cannot be, or are damaged.
   using reading = std::function<std::optional<bytes>(const result_place&)>;
 
@@ -88,15 +93,17 @@ class finished_tasks {
     return results;
   }
   /// A task of this job has ended well, inside of `parent`; {}: of none but the root. What was recorded below
-  /// it is replaced.
-  void add(const task_name& name, const task_name& parent, code_address type, bytes results) {
+  /// it is replaced. *Returns*: false if so much waits to be written already that this is not recorded.
+  bool add(const task_name& name, const task_name& parent, code_address type, bytes results) {
     auto kept = std::make_shared<const bytes>(std::move(results));
     const std::lock_guard hold(mutex_);
+    if (kept->size() > most_unwritten_ - std::min(unwritten_, most_unwritten_)) return false;
     segments covers = take_below_(name);
     const auto [at, fresh] = records_.try_emplace(name);
     record& r = at->second;
     if (fresh) {
       r.type = type;
+      unwritten_ += kept->size();
       r.results = std::move(kept);
       fresh_.push_back(name);
     } else if (r.earlier) {
@@ -110,6 +117,7 @@ class finished_tasks {
       release_(covers);
     else
       r.covers.insert(r.covers.end(), covers.begin(), covers.end());
+    return true;
   }
   /// A task of another process has ended well here; that process records it. What was recorded below it is
   /// replaced at once in memory, and two intervals later in files.
@@ -130,6 +138,7 @@ class finished_tasks {
   void begin_run() {
     const std::lock_guard hold(mutex_);
     std::erase_if(records_, [](const auto& r) { return !r.second.earlier; });
+    unwritten_ = 0;
     fresh_.clear();
     waiting_.clear();
     for (auto& [name, r] : records_) r.used = false;
@@ -204,7 +213,7 @@ class finished_tasks {
         continue;
       }
       r.whole = true;
-      r.results.reset();
+      forget_results_(r);
       release_(std::exchange(r.covers, {}));
     }
     if (!whole) return;
@@ -264,14 +273,18 @@ class finished_tasks {
     return {type.module, type.offset};
   }
 
+  void forget_results_(record& r) noexcept {
+    if (r.results && !r.earlier) unwritten_ -= r.results->size();
+    r.results.reset();
+  }
   void use_(record& r) noexcept {
     if (std::exchange(r.used, true)) return;
     if (--left_ == 0) looking_.store(false, base::memory_order_relaxed);  // relaxed: see looking()
   }
-  /// To look costs about a microsecond, and what is found saves a hundred at least: it is given up when it
-  /// has cost what all that is left would save.
+  /// To look costs about a microsecond. What is found saves milliseconds as a rule, since the largest tasks
+  /// are left: it is given up when it has cost a tenth of a second, and two milliseconds for each.
   void note_miss_() noexcept {
-    constexpr std::uint64_t worth = 100, least = 10000;
+    constexpr std::uint64_t worth = 2000, least = 100'000;
     if (++misses_ > least + worth * left_)
       looking_.store(false, base::memory_order_relaxed);  // relaxed: see looking()
   }
@@ -324,6 +337,7 @@ class finished_tasks {
         if (r.segment != 0) in.push_back(r.segment);
         in.insert(in.end(), r.covers.begin(), r.covers.end());
         if (r.earlier) use_(r);
+        forget_results_(r);
         records_.erase(at);
         todo.push_back(name);
       }
@@ -346,6 +360,8 @@ class finished_tasks {
   std::map<std::uint64_t, std::size_t> live_;  // of each segment, how many records
   std::vector<task_name> fresh_;               // maybe in no segment yet
   std::vector<waiting> waiting_;
+  const std::size_t most_unwritten_;
+  std::size_t unwritten_ = 0;  // bytes of the results of this job that are in memory
   std::uint64_t left_ = 0, misses_ = 0;
   reading read_;
   base::atomic<bool> looking_{false};

@@ -74,6 +74,7 @@ class guests {
   /// Executes the task of which another process has sent this. *Throws*: weft::error, std::bad_alloc, what
   /// constructors of values throw.
   void execute(reader& packed, int from) {
+    values_.begin_task(from);  // first: what was kept for the last one is not told again
     auto h = std::make_unique<host>();
     h->at = this;
     h->come = clock::now();
@@ -81,7 +82,6 @@ class guests {
     std::uint64_t id = 0;
     packed(id, type.module, type.offset);
     packed.values(&values_);
-    values_.begin_task(from);
     h->name = {from, id};
     const auto travels =
         reinterpret_cast<sched::travel_function>(const_cast<void*>(loaded_code::at_start().at(type)));
@@ -168,7 +168,7 @@ class guests {
     std::vector<report> all;
     const std::lock_guard hold(mutex_);
     patience_ = patience;
-    all.reserve(reports_.size() + results_.size());
+    all.reserve(reports_.size() + results_.size() + answers_.size());
     all.swap(reports_);
     std::move(answers_.begin(), answers_.end(), std::back_inserter(all));
     answers_.clear();
@@ -249,9 +249,10 @@ class guests {
     self.forget_(h->name);
     h->stopping.reset();
     // Acquire pairs with stop().
-    const bool stopped = h->run.stopped.load(base::memory_order_acquire);
-    if (h->unit.keeper != nullptr && h->name.first != self.by_.rank() && failure == nullptr && !stopped)
-      self.keeper_->ended_for_other(h->unit.name);
+    const bool stopped = h->run.stopped.load(base::memory_order_acquire) || h->run.source.stop_requested();
+    const task_name unit = h->unit.name;
+    bool recorded =
+        h->unit.keeper != nullptr && h->name.first != self.by_.rank() && failure == nullptr && !stopped;
     const key name = h->name;
     const clock::time_point come = h->come;
     try {
@@ -260,6 +261,7 @@ class guests {
         // What was stopped and has not ended well may never have begun, so nothing was written.
         pack_end_(result.body(), *h, failure, stopped, !stopped || failure == nullptr);
       } catch (...) {  // what it has written cannot be packed
+        recorded = false;
         result = outgoing(kind::ended, self.run_);
         const std::exception_ptr why = std::current_exception();
         try {
@@ -270,6 +272,7 @@ class guests {
         }
       }
       h.reset();
+      if (recorded) self.keeper_->ended_for_other(unit, result.size());
       self.add_result_(name, come, result);
     } catch (...) {
       base::fail("no memory left to tell another process how its task has ended");

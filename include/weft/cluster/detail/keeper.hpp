@@ -11,7 +11,9 @@
 #include <weft/task/run_state.hpp>
 #include <weft/task/task_keeper.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <optional>
 #include <span>
@@ -34,6 +36,7 @@ inline code_address type_of(const sched::closure& c) {
 struct recorded_unit : sched::kept_unit {
   task_name name{};
   unsigned level = 0;
+  std::size_t size = 0;  ///< bytes packed for its name and its record
 };
 
 /// Decides which tasks are executed as units, and records how they end. A unit is its body with a sync at its
@@ -102,14 +105,15 @@ class keeper final : public sched::task_keeper {
            clock::duration took) noexcept {
     if (!records_ || took < unit_lengths::short_task || results.size() > largest_) return;
     try {
-      in_->add(name, around != nullptr ? around->name : task_name{}, type, std::move(results));
+      if (!in_->add(name, around != nullptr ? around->name : task_name{}, type, std::move(results))) return;
       recorded_.fetch_add(1, base::memory_order_relaxed);                                       // as above
       last_record_.store(clock::now().time_since_epoch().count(), base::memory_order_relaxed);  // a hint
     } catch (...) {  // it may be executed again
     }
   }
-  /// A task of another process has ended well here.
-  void ended_for_other(const task_name& name) noexcept {
+  /// A task of another process has ended well here, with results of so many bytes.
+  void ended_for_other(const task_name& name, std::size_t size) noexcept {
+    if (size > largest_) return;  // it is not recorded there
     try {
       in_->recorded_elsewhere(name);
     } catch (...) {  // what is below it stays
@@ -141,6 +145,7 @@ class keeper final : public sched::task_keeper {
       w.limit(largest_);
       how->pack(c, w);
       enter(own, name_of(w.bytes().data(), w.bytes().size(), type.module, type.offset), up.level + 1);
+      own.size = w.bytes().size();
     } catch (...) {  // it is too long, or there is no memory
       return run_in_place_(s, c, &up);
     }
@@ -207,6 +212,7 @@ class keeper final : public sched::task_keeper {
         writer w;
         w.limit(largest_);
         how.pack_written(c, w);
+        own.size += w.bytes().size();
         add(own.name, &up, type, std::move(w.bytes()), ended - begun);
       } catch (...) {  // it cannot be recorded
       }
@@ -218,7 +224,10 @@ class keeper final : public sched::task_keeper {
         if (!thrown) thrown = std::current_exception();
       }
     }
-    lengths_.note(own.level, ended - packed, (packed - begun) + (clock::now() - ended));
+    // Not more than it can take: the thread may have lost its processor.
+    const auto most = std::chrono::microseconds(20 + own.size / 500);
+    lengths_.note(own.level, ended - packed,
+                  std::min<clock::duration>((packed - begun) + (clock::now() - ended), most));
     if (thrown) std::rethrow_exception(std::move(thrown));
   }
   /// *Returns*: what is thrown first in reference order by the body and all below it.

@@ -238,10 +238,15 @@ class lent_tasks {
   std::optional<bytes> prepare_record_(away& a, writer& w, std::size_t packed) {
     const sched::closure& c = sched::outside_thief::task_of(*a.place);
     if (values_.stand_for_some()) {  // then the name is that of the task as it is packed without them
-      writer plain;
-      plain.limit(largest_);
-      a.how->pack(c, plain);
-      a.name = name_of(plain.bytes().data(), plain.bytes().size(), a.type.module, a.type.offset);
+      try {
+        writer plain;
+        plain.limit(largest_);
+        a.how->pack(c, plain);
+        a.name = name_of(plain.bytes().data(), plain.bytes().size(), a.type.module, a.type.offset);
+      } catch (const error&) {  // it is too long for a record
+        w(a.name.high, a.name.low, unit_lengths::levels);
+        return std::nullopt;
+      }
     } else {  // but for the mark behind it
       a.name =
           name_of(w.bytes().data() + packed, w.bytes().size() - packed - 1, a.type.module, a.type.offset);
