@@ -41,7 +41,7 @@ inline std::string_view build_id_of(const dl_phdr_info& info) noexcept {
       at = padded(content + head.n_descsz);
       if (at > padded(part.p_memsz)) break;
       if (head.n_type == NT_GNU_BUILD_ID &&
-          std::string_view(notes + name, head.n_namesz) == std::string_view("GNU", 4))
+          std::string_view(notes + name, head.n_namesz) == std::string_view("GNU\0", 4))
         return {notes + content, head.n_descsz};
     }
   }

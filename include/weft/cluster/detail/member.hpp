@@ -160,7 +160,10 @@ class member {
     shown_run& operator=(const shown_run&) = delete;
     ~shown_run() {
       if (!of_.keeper_.is_on()) return;
-      flow::runtime_key::set_unit(of_.runtime_, nullptr);
+      try {
+        flow::runtime_key::set_unit(of_.runtime_, nullptr);
+      } catch (...) {  // after fork(): the runtime has no workers here
+      }
       of_.keeper_.begin(nullptr, false);
     }
 

@@ -85,7 +85,7 @@ class pulse {
     if (links_.empty()) return nullptr;
     if (tree_.rank != 0 && process == tree_.above()) return &links_.front();
     if (process < tree_.first_below() || process >= tree_.end_below()) return nullptr;
-    return &links_[static_cast<std::size_t>(process - tree_.first_below() + (tree_.rank != 0))];
+    return &links_[static_cast<std::size_t>(process - tree_.first_below()) + (tree_.rank != 0)];
   }
 
   const process_tree tree_;

@@ -40,8 +40,9 @@ struct segment_name {
   /// *Returns*: nothing for the name of another file. `whole` false: of one that has not got its name yet.
   static std::optional<segment_name> parse(std::string_view text, bool whole = true) noexcept {
     segment_name n;
-    const char* const end = text.data() + text.size();
-    const auto first = std::from_chars(text.data(), end, n.process);
+    const char* const begin = text.data();
+    const char* const end = begin + text.size();
+    const auto first = std::from_chars(begin, end, n.process);
     if (first.ec != std::errc{} || first.ptr == end || *first.ptr != '-') return std::nullopt;
     const auto second = std::from_chars(first.ptr + 1, end, n.number);
     constexpr std::uint64_t largest = ~std::uint64_t{0} / 2;  // so that there are others behind it

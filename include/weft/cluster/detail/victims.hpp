@@ -14,6 +14,7 @@ namespace weft::inline WEFT_ABI::remote {
 /// The machine of each process. *Throws*: std::bad_alloc.
 inline std::vector<int> machines_of(const transport& by) {
   std::vector<int> all;
+  all.reserve(static_cast<std::size_t>(by.size()));
   for (int i = 0; i < by.size(); ++i) all.push_back(by.machine_of(i));
   return all;
 }
