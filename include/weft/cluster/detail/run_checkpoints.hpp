@@ -9,6 +9,7 @@
 #include <weft/cluster/transport.hpp>
 #include <weft/io/failure.hpp>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +17,6 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -44,9 +44,7 @@ class run_checkpoints {
   /// From now on there are files, in this directory, which is made if there is none; the most that a kill
   /// costs are so many seconds. *Throws*: std::system_error, std::bad_alloc.
   void write_to(const std::string& path, double seconds) {
-    std::error_code failed;
-    std::filesystem::create_directories(path, failed);
-    if (failed) io::fail(failed.value(), "create", path);
+    make_directories_(path);
     constexpr double longest = 1e9;
     interval_ = std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(seconds, longest) * 1e9));
     to_ = open_(path);
@@ -122,6 +120,18 @@ class run_checkpoints {
   }
 
  private:
+  /// With those on the way to it. *Throws*: std::system_error.
+  static void make_directories_(const std::string& path) {
+    for (std::size_t end = 0; end != std::string::npos;) {
+      end = path.find('/', end + 1);
+      const std::string part = path.substr(0, end);
+      if (::mkdir(part.c_str(), 0777) == 0) continue;
+      const int failed = errno;
+      struct stat about;
+      if (::stat(part.c_str(), &about) != 0) io::fail(failed, "create", part);
+      if (!S_ISDIR(about.st_mode)) io::fail(ENOTDIR, "create", part);
+    }
+  }
   struct own_file {
     std::uint64_t run, size;
   };
