@@ -322,10 +322,10 @@ class finished_tasks {
   /// Drops all records below a task. *Returns*: the segments that they were in.
   segments take_below_(const task_name& top) {
     segments in;
-    std::vector<task_name> todo{top};
-    while (!todo.empty()) {
-      const task_name parent = todo.back();
-      todo.pop_back();
+    std::vector<task_name> left{top};
+    while (!left.empty()) {
+      const task_name parent = left.back();
+      left.pop_back();
       const auto below = below_.find(parent);
       if (below == below_.end()) continue;
       const std::vector<task_name> all = std::move(below->second);
@@ -339,7 +339,7 @@ class finished_tasks {
         if (r.earlier) use_(r);
         forget_results_(r);
         records_.erase(at);
-        todo.push_back(name);
+        left.push_back(name);
       }
     }
     return in;
