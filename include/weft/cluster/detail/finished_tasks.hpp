@@ -187,6 +187,7 @@ class finished_tasks {
     const std::lock_guard hold(mutex_);
     all.reserve(fresh_.size());  // nothing is thrown between
     std::size_t& live = live_[segment];
+    writing_ = segment;
     for (const task_name& name : fresh_) {
       const auto at = records_.find(name);
       if (at == records_.end() || at->second.segment != 0 || at->second.earlier) continue;
@@ -202,6 +203,7 @@ class finished_tasks {
   /// They are in a whole file now, or are not after all. An interval ends, also if there are none.
   void written(std::uint64_t segment, const std::vector<unwritten_task>& all, bool whole) {
     const std::lock_guard hold(mutex_);
+    writing_ = 0;
     if (!whole) live_.erase(segment);
     for (const unwritten_task& w : all) {
       const auto at = records_.find(w.name);
@@ -238,12 +240,12 @@ class finished_tasks {
       release_({t.at.segment});
     }
   }
-  /// The segments that are dead, each once.
+  /// The segments that are dead, each once, but for one that is being written.
   std::vector<std::uint64_t> take_dead() {
     std::vector<std::uint64_t> dead;
     const std::lock_guard hold(mutex_);
     for (auto s = live_.begin(); s != live_.end();) {
-      if (s->second != 0) {
+      if (s->second != 0 || s->first == writing_) {
         ++s;
         continue;
       }
@@ -361,6 +363,7 @@ class finished_tasks {
   std::vector<task_name> fresh_;               // maybe in no segment yet
   std::vector<waiting> waiting_;
   const std::size_t most_unwritten_;
+  std::uint64_t writing_ = 0;  // the segment that is being written
   std::size_t unwritten_ = 0;  // bytes of the results of this job that are in memory
   std::uint64_t left_ = 0, misses_ = 0;
   reading read_;
