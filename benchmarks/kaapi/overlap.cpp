@@ -7,12 +7,14 @@
 // `stealing` (the task that reads the data has no place, and process 1 steals it; waiting for that is a part
 // of the time). First it finds out how long that takes without computing. Then it computes for each share of
 // that time, and prints a line: microseconds of computing, median microseconds in all. With `partitioned`,
-// every task is where it is to be, or the program fails.
+// every task is where it is to be, or the program fails. But for `mpi`, whose one thread does both, what
+// computes has the first processor, and the threads that send and receive share the others.
 #include "../cluster/turns.hpp"
 
 #include <weft/cluster.hpp>
 #include <weft/cluster/partition.hpp>
 #include <weft/placement/list_schedule.hpp>
+#include <weft/system/cpu_count.hpp>
 #include <weft/weft.hpp>
 
 #include <algorithm>
@@ -32,7 +34,27 @@ namespace {
 
 using clock_type = std::chrono::steady_clock;
 
+int this_rank = 0;
+
+/// The processors of the machine, once the threads of a process are to be apart.
+std::vector<unsigned> processors;
+
+void move_to(std::size_t first, std::size_t end) {
+  weft::base::processor_set those(processors.back() + std::size_t{1});
+  for (std::size_t i = first; i < end; ++i) those.add(processors[i]);
+  if (sched_setaffinity(0, those.bytes(), those.data()) != 0) throw std::runtime_error("cannot be pinned");
+}
+
+/// The calling thread sends and receives: it leaves the first processor to what computes.
+void keep_apart() {
+  const std::vector<unsigned> all = weft::base::affinity_mask();
+  if (all.size() < 2) return;
+  processors = all;
+  move_to(1, processors.size());
+}
+
 void compute(double microseconds) {
+  if (!processors.empty()) move_to(0, 1);
   const auto end = clock_type::now() + std::chrono::duration<double, std::micro>(microseconds);
   while (clock_type::now() < end) {
   }
@@ -90,13 +112,18 @@ class partitioned_message {
                      return weft::placement::list_schedule(g, m, {places.begin(), places.end()});
                    },
                .threshold = 1}) {}
-  /// The time from the first task to the last one, in seconds.
+  /// The median time from the first task of a step to its last one, in seconds, of some that follow each
+  /// other: the first one waits for the other process to begin.
   double once() {
-    step_.run();
+    constexpr int steps = 6;
+    took_of_each_.clear();
+    step_.run(steps);
     if (!std::ranges::equal(step_.placement(), places)) throw std::runtime_error("the tasks are elsewhere");
-    if (acknowledged_.get() != static_cast<char>(++turns_))
+    if (acknowledged_.get() != static_cast<char>(turns_ += steps))
       throw std::runtime_error("the acknowledgement is wrong");
-    return took_.get();
+    if (this_rank != 0) return 0;
+    took_of_each_.erase(took_of_each_.begin());
+    return weft_bench::median_of(took_of_each_);
   }
 
  private:
@@ -104,11 +131,11 @@ class partitioned_message {
   static double now() { return std::chrono::duration<double>(clock_type::now().time_since_epoch()).count(); }
   void fork_(double microseconds) {
     weft::fork(
-        [](payload& data, double& began) {
+        [](payload& data, double& began, const double&) {
           data.back() = ++data.front();
           began = now();
         },
-        weft::update(data_), weft::write(began_));
+        weft::update(data_), weft::write(began_), weft::read(took_));  // after the step before
     weft::fork(
         [](const payload& data, char& acknowledged) {
           if (data.front() != data.back()) throw std::runtime_error("the data are wrong");
@@ -121,20 +148,24 @@ class partitioned_message {
           computed = 1;
         },
         weft::read(began_), weft::write(computed_));
-    weft::fork([](const char&, const char&, const double& began, double& took) { took = now() - began; },
-               weft::read(acknowledged_), weft::read(computed_), weft::read(began_), weft::write(took_));
+    weft::fork(
+        [this](const char&, const char&, const double& began, double& took) {
+          took = now() - began;
+          took_of_each_.push_back(took);
+        },
+        weft::read(acknowledged_), weft::read(computed_), weft::read(began_), weft::write(took_));
   }
 
   weft::shared<payload> data_;
   weft::shared<double> began_{0.0}, took_{0.0};
   weft::shared<char> acknowledged_{'\0'}, computed_{'\0'};
   int turns_ = 0;
+  std::vector<double> took_of_each_;
   weft::partitioned step_;
 };
 
 /// In memory that both processes share: the number of the last task that process 1 has begun.
 std::atomic<long>* last_begun = nullptr;
-int this_rank = 0;
 
 void read_all(long number, weft::read<payload> data, weft::write<long> sum) {
   if (this_rank == 1) last_begun->store(number, std::memory_order_release);  // pairs with the body that waits
@@ -193,6 +224,7 @@ int main(int argc, char** argv) {
   MPI_Win_shared_query(window, 0, &size, &unit, &last_begun);
   if (this_rank == 0) new (last_begun) std::atomic<long>(0);
   MPI_Barrier(MPI_COMM_WORLD);
+  if (how != "mpi") keep_apart();
   std::vector<double> computing{0};
   // For each time of computing, in turns: microseconds in all, 0 first.
   const auto medians = [&] {

@@ -7,7 +7,6 @@
 #include <weft/cluster/detail/step_message.hpp>
 #include <weft/cluster/exceptions.hpp>
 #include <weft/mpi/environment.hpp>
-#include <weft/system/cpu_count.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -98,15 +97,16 @@ class cluster {
       if (programs[i] != programs[0])
         throw error("weft: process " + std::to_string(i) +
                     " of the cluster runs another program than process 0; start the same file everywhere");
-    const int together = transport_.find_machines();
+    transport_.find_machines();
     if (options.runtime.workers == 0)
-      options.runtime.workers = std::max(1u, base::usable_cpus() / static_cast<unsigned>(together));
+      options.runtime.workers = std::max(1u, static_cast<unsigned>(transport_.processors().share + 0.001));
     return options;
   }
 
   friend class partitioned;
   remote::step_place place_for_steps_() {
-    return {member_.runtime(), std::make_unique<remote::mpi_transport>(mpi_.world().handle())};
+    return {member_.runtime(),
+            std::make_unique<remote::mpi_transport>(mpi_.world().handle(), transport_.processors())};
   }
 
   mpi::environment mpi_;

@@ -22,6 +22,12 @@ inline void require_length(const bytes& message, std::size_t longest) {
                 " bytes is too long to go to another process; the most are " + std::to_string(longest));
 }
 
+/// The processors of a process.
+struct processor_room {
+  unsigned allowed = 0;  ///< that it may use; 0: not known
+  double share = 0;      ///< the same, those that other processes of the job may use, too, shared among them
+};
+
 /// Wakes one thread that waits for a while.
 class doorbell {
  public:
@@ -58,6 +64,8 @@ class transport {
     static_cast<void>(process);
     return 0;
   }
+  /// What this process has to run on.
+  virtual processor_room processors() const noexcept { return {}; }
   /// How many bytes a message may have.
   virtual std::size_t longest() const noexcept = 0;
   /// Sends without waiting for the receiver. *Throws*: weft::error, also for a message that is longer;
@@ -66,6 +74,8 @@ class transport {
   /// Takes a message that has come. *Returns*: who has sent it; -1 if there is none.
   /// *Throws*: weft::error; also if another process has called fail().
   virtual int receive(bytes& message) = 0;
+  /// Whether something is on its way that gets on only while this process receives.
+  virtual bool moves() const noexcept { return false; }
   /// Returns when something may have come, after wake(), or after this time.
   virtual void wait(std::chrono::nanoseconds at_most) = 0;
   virtual void wake() noexcept = 0;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <weft/cluster/detail/guests.hpp>
+#include <weft/cluster/detail/idle_wait.hpp>
 #include <weft/cluster/detail/keeper.hpp>
 #include <weft/cluster/detail/lent_tasks.hpp>
 #include <weft/cluster/detail/message.hpp>
@@ -46,6 +47,7 @@ class exchange {
         batch_(std::min<std::size_t>(options.part_bytes / 2, 64 << 10)),
         keeper_(kept),
         thief_(of, &lent_tasks::may_go),
+        wait_(by, thief_.workers(), microseconds(200)),
         near_(by, options, counters_),
         post_(by, options.part_bytes, counters_),
         lent_(thief_, by.size(), options, counters_, kept),
@@ -171,15 +173,7 @@ class exchange {
     if (some)
       last_event_ = now;
     else
-      pause_(now, hungry);
-  }
-
-  /// Waits for the next message: with little delay at first, and as long as this process has nothing else to
-  /// do.
-  void pause_(clock::time_point now, bool hungry) {
-    const auto quiet = now - last_event_;
-    if (quiet < (hungry ? microseconds(200) : microseconds(20))) return base::yield();
-    by_.wait(std::min<std::chrono::nanoseconds>(quiet / 4, microseconds(hungry ? 100 : 200)));
+      wait_(now - last_event_, hungry);
   }
 
   void receive_(bytes message, int from) {
@@ -379,6 +373,7 @@ class exchange {
   const std::size_t batch_;  // from how many bytes on nothing is added to a message
   keeper* const keeper_;
   sched::outside_thief thief_;
+  const idle_wait wait_;
   cluster_counters counters_;
   neighbours near_;
   parcels post_;

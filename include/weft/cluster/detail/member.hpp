@@ -9,6 +9,7 @@
 #include <weft/cluster/detail/run_checkpoints.hpp>
 #include <weft/cluster/detail/task_travel.hpp>
 #include <weft/flow/runtime.hpp>
+#include <weft/system/prompt_thread.hpp>
 
 #include <chrono>
 #include <exception>
@@ -108,6 +109,7 @@ class member {
       });
       std::exception_ptr broken;
       try {
+        const base::prompt_thread serves;
         exchange_->lead(ended, [&end](writer& w) { end.pack(w); });
       } catch (...) {
         broken = std::current_exception();
@@ -115,7 +117,10 @@ class member {
       root.join();
       if (broken) std::rethrow_exception(broken);
     } else {
-      const bytes told = exchange_->follow();
+      const bytes told = [&] {
+        const base::prompt_thread serves;
+        return exchange_->follow();
+      }();
       reader r{std::span<const std::byte>(told)};
       end.unpack(r);
     }

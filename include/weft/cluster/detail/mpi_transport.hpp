@@ -4,9 +4,13 @@
 
 #include <weft/cluster/transport.hpp>
 #include <weft/mpi/communicator.hpp>
+#include <weft/system/cpu_count.hpp>
+#include <weft/system/processor_share.hpp>
 
 #include <algorithm>
+#include <array>
 #include <climits>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +21,8 @@ namespace weft::inline WEFT_ABI::remote {
 class mpi_transport final : public transport {
  public:
   /// *Throws*: mpi::error.
-  explicit mpi_transport(MPI_Comm of) : group_(of) {}
+  explicit mpi_transport(MPI_Comm of, const processor_room& processors = {})
+      : group_(of), processors_(processors) {}
   ~mpi_transport() override {
     for (MPI_Request& r : requests_) MPI_Wait(&r, MPI_STATUS_IGNORE);
     // What has not come altogether comes no more, but MPI may still write there.
@@ -27,12 +32,13 @@ class mpi_transport final : public transport {
   int rank() const noexcept override { return group_.rank(); }
   int size() const noexcept override { return group_.size(); }
   const mpi::communicator& group() const noexcept { return group_; }
-  /// Which processes share a machine. All call it. *Returns*: how many share that of this one.
-  int find_machines() {
+  /// Which processes share a machine, and which processors they share. All call it.
+  void find_machines() {
     const mpi::communicator here = group_.node();
     machines_ = group_.gather(here.gather(rank()).front());
-    return here.size();
+    find_processors_(here);
   }
+  processor_room processors() const noexcept override { return processors_; }
   int machine_of(int process) const noexcept override {
     return machines_.empty() ? 0 : machines_[static_cast<std::size_t>(process)];
   }
@@ -73,6 +79,7 @@ class mpi_transport final : public transport {
     if (there == 0) forget_sent_();
     return -1;
   }
+  bool moves() const noexcept override { return !requests_.empty() || !coming_.empty(); }
   void wait(std::chrono::nanoseconds at_most) override { bell_.wait(at_most); }
   void wake() noexcept override { bell_.ring(); }
   void fail(const std::string& why) noexcept override { mpi::end_job("cannot go on in the cluster: " + why); }
@@ -90,6 +97,26 @@ class mpi_transport final : public transport {
   /// pile up, and no more the more there are.
   static constexpr std::size_t looked_at = 4;
 
+  /// What the others of this machine may use counts in part.
+  void find_processors_(const mpi::communicator& here) {
+    std::array<std::uint64_t, 64> mask{};  // machines with more processors are divided evenly
+    for (const unsigned p : base::affinity_mask())
+      if (p < 64 * mask.size()) mask[p / 64] |= std::uint64_t{1} << p % 64;
+    std::vector<std::vector<unsigned>> allowed;
+    for (const auto& m : here.gather(mask)) {
+      auto& processors = allowed.emplace_back();
+      for (unsigned p = 0; p < 64 * m.size(); ++p)
+        if ((m[p / 64] >> p % 64 & 1) != 0) processors.push_back(p);
+    }
+    const unsigned usable =
+        base::usable_cpus();  // a quota is less than the processors, and that of all together
+    const double evenly = static_cast<double>(usable) / here.size();
+    processors_.allowed = usable;
+    processors_.share = usable < base::affinity_cpus()
+                            ? evenly
+                            : base::processor_share(allowed, static_cast<std::size_t>(here.rank()));
+    if (processors_.share == 0) processors_.share = evenly;
+  }
   void begin_long_(MPI_Message which, int from, int size) {
     if (receiving_.size() == receiving_.capacity()) receiving_.reserve(2 * receiving_.size() + 1);
     coming_.push_back({from, bytes(static_cast<std::size_t>(size))});
@@ -139,6 +166,7 @@ class mpi_transport final : public transport {
   }
 
   mpi::communicator group_;
+  processor_room processors_;
   std::vector<int> machines_;  // each called by its first process
   // Messages on their way, and the request of each at the same place: MPI takes an array of requests.
   std::vector<bytes> sent_;

@@ -8,6 +8,7 @@
 #include <weft/cluster/detail/step_talk.hpp>
 #include <weft/cluster/detail/step_tasks.hpp>
 #include <weft/cluster/partition_options.hpp>
+#include <weft/system/prompt_thread.hpp>
 
 #include <string>
 
@@ -22,7 +23,7 @@ class step_exchange {
         by_(*at_.by),
         options_(options),
         mail_(by_),
-        talk_(by_, step_, mail_, counters_),
+        talk_(by_, at_.runtime.workers(), step_, mail_, counters_),
         leader_(step_, options_, by_.size(), files_) {}
   step_exchange(const step_exchange&) = delete;
   step_exchange& operator=(const step_exchange&) = delete;
@@ -231,6 +232,7 @@ class step_exchange {
     };
     {
       const joined at_end{root, mail_};
+      const base::prompt_thread serves;
       talk_.serve_until([&ended] { return ended.load(base::memory_order_acquire); });
     }
     talk_.flush();

@@ -66,6 +66,7 @@ class step_mail {
         waiting_.emplace(key_(iteration, channel), waiting{a, this_task::hold()});
         // Relaxed: a hint.
         waits_.store(static_cast<unsigned>(waiting_.size()), base::memory_order_relaxed);
+        by_.wake();
         return;
       }
       message = std::move(found->second);

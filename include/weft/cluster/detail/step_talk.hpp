@@ -3,6 +3,7 @@
 // failures in between.
 #pragma once
 
+#include <weft/cluster/detail/idle_wait.hpp>
 #include <weft/cluster/detail/step_mail.hpp>
 #include <weft/cluster/detail/step_record.hpp>
 #include <weft/cluster/exceptions.hpp>
@@ -22,8 +23,10 @@ namespace weft::inline WEFT_ABI::remote {
 /// thread that serves.
 class step_talk {
  public:
-  step_talk(transport& by, const step_record& step, step_mail& mail, partition_counters& counters)
-      : by_(by), step_(step), mail_(mail), counters_(counters) {
+  /// `workers`: of this process.
+  step_talk(transport& by, unsigned workers, const step_record& step, step_mail& mail,
+            partition_counters& counters)
+      : by_(by), wait_(by, workers, microseconds(500)), step_(step), mail_(mail), counters_(counters) {
     sent_.resize(static_cast<std::size_t>(by_.size()));
     reports_.resize(sent_.size());
     leaving_.resize(sent_.size());
@@ -73,13 +76,7 @@ class step_talk {
         last = clock::now();
         continue;
       }
-      // With little delay at first, and as long as a task waits for a value.
-      const auto quiet = clock::now() - last;
-      const bool awaited = mail_.waits() != 0;
-      if (quiet < (awaited ? microseconds(200) : microseconds(20)))
-        base::yield();
-      else
-        by_.wait(std::min<std::chrono::nanoseconds>(quiet / 4, microseconds(awaited ? 100 : 500)));
+      wait_(clock::now() - last, mail_.waits() != 0);
     }
   }
   /// Sends what tasks have left to be sent. *Returns*: whether there was anything.
@@ -206,6 +203,7 @@ class step_talk {
   }
 
   transport& by_;
+  const idle_wait wait_;
   const step_record& step_;
   step_mail& mail_;
   partition_counters& counters_;
