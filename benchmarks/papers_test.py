@@ -80,6 +80,14 @@ def the_kaapi_page():
         check([row[0] for row in speed_ups] == [1, 2, 4, 8, 16], "Figure 6 lacks processors")
         check(all(row[-1] > 0 for row in speed_ups), f"Figure 6: {speed_ups}")
         check([row[:2] for row in read("figure-7")] == [["8", "92"], ["10", "724"]], f"Figure 7: {read('figure-7')}")
+        numbers = lambda name: [[float(v) for v in row] for row in read(name)]
+        simulated = numbers("figure-7-simulated")
+        check([row[0] for row in simulated] == [21, 22, 23] and all(0 < row[2] < row[3] and 0 < row[4] < 100 and row[8] > 0 for row in simulated), f"Figure 7, simulated: {simulated}")
+        trees = read("uts")
+        check([row[:2] for row in trees] == [[t, p] for t in ("T1", "T3") for p in ("1", "2")] and all(float(v) > 0 for row in trees for v in row[2:]), f"UTS: {trees}")
+        check([row[0] for row in numbers("uts-simulated")] == [4, 8] and all(0 < row[3] < 1 for row in numbers("uts-simulated")), f"UTS, simulated: {numbers('uts-simulated')}")
+        kernel = numbers("lk23")
+        check([row[0] for row in kernel] == [1, 2] and all(v > 0 for row in kernel for v in row), f"kernel 23: {kernel}")
         steps = [[float(v) for v in row] for row in read("figure-9")]
         check([row[:2] for row in steps] == [[p, s] for s in (10, 20) for p in (1, 2)], f"Figure 9: {steps}")
         check(all(0 < row[k + 1] <= row[k] <= row[k + 2] for row in steps for k in (2, 5)), f"Figure 9: {steps}")

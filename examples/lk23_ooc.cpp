@@ -3,13 +3,13 @@
 // usage: lk23_ooc [edge] [sweeps] [MiB of memory] [policy] [directory]
 // Creates the grid file, sweeps over it, compares every bit with the plain loops, and reports what was read
 // and written, and what the model had predicted.
+#include "lk23.hpp"
+
 #include <weft/ooc.hpp>
 #include <weft/weft.hpp>
 
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -18,53 +18,6 @@
 namespace ooc = weft::ooc;
 
 namespace {
-
-struct kernel_23 {
-  template <class V, class C>
-  V operator()(V n, V w, V c, V e, V s, const C& k) const {
-    const V qa = s * k[3] + n * k[0] + e * k[2] + w * k[1] + k[4];
-    return c + 0.175 * (qa - c);
-  }
-};
-
-/// The data: a hash of the place and field (0: the value), so that nothing needs to be kept for the check.
-double value(std::size_t row, std::size_t column, int field) {
-  std::uint64_t z =
-      ((std::uint64_t{row} << 32 | column) * 6 + static_cast<unsigned>(field)) * 0x9E3779B97F4A7C15u;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return 0.01 + 0.2 * (static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53);
-}
-
-/// Whether the grid holds what the plain loops give: they run over a window of sweeps + 2 rows.
-bool verify(ooc::grid_file<double, 5>& grid, std::size_t sweeps) {
-  const std::size_t rows = grid.rows(), columns = grid.columns(), height = sweeps + 2;
-  std::vector<std::vector<double>> window(height, std::vector<double>(columns + 2));
-  std::vector<std::vector<double>> fields(height, std::vector<double>(5 * columns));
-  std::vector<double> found(columns + 2);
-  for (std::size_t r = 0; r <= rows + sweeps; ++r) {
-    if (r <= rows + 1) {
-      for (std::size_t c = 0; c < columns + 2; ++c) window[r % height][c] = value(r, c, 0);
-      for (std::size_t c = 0; c < columns && r >= 1 && r <= rows; ++c)
-        for (int i = 0; i < 5; ++i)
-          fields[r % height][5 * c + static_cast<std::size_t>(i)] = value(r, c + 1, 1 + i);
-    }
-    for (std::size_t k = 0; k < sweeps && k + 1 < r; ++k) {
-      const std::size_t row = r - 1 - k;
-      if (row > rows) continue;
-      double* const z = window[row % height].data();
-      const double* const north = window[(row - 1) % height].data();
-      const double* const south = window[(row + 1) % height].data();
-      for (std::size_t c = 1; c <= columns; ++c)
-        z[c] = kernel_23{}(north[c], z[c - 1], z[c], z[c + 1], south[c], &fields[row % height][5 * (c - 1)]);
-    }
-    if (r <= sweeps || r - sweeps > rows) continue;
-    grid.read_row(r - sweeps, found);
-    if (std::memcmp(found.data(), window[(r - sweeps) % height].data(), found.size() * sizeof(double)) != 0)
-      return false;
-  }
-  return true;
-}
 
 ooc::policy policy_named(const std::string& name) {
   for (int p = 0; p <= static_cast<int>(ooc::policy::chained); ++p)
@@ -84,11 +37,11 @@ int main(int argc, char** argv) try {
   weft::runtime rt;
   ooc::grid_file<double, 5> grid(directory + "/lk23-grid",
                                  {.rows = edge, .columns = edge, .overwrite = true});
-  grid.fill(rt, value);
+  grid.fill(rt, lk23::value);
   const double megabytes = 48e-6 * static_cast<double>(edge) * static_cast<double>(edge);
   std::printf("grid of %zu x %zu points, %.0f MB, memory %zu MiB\n", edge, edge, megabytes, memory >> 20);
-  const ooc::report done =
-      ooc::sweep(rt, grid, sweeps, kernel_23{}, {.memory = memory, .policy = policy, .progress = &std::cerr});
+  const ooc::report done = ooc::sweep(rt, grid, sweeps, lk23::kernel{},
+                                      {.memory = memory, .policy = policy, .progress = &std::cerr});
   const double seconds = done.elapsed.count();
   std::printf("policy %s, engine %s, %zu sweeps in %zu passes, peak memory %.1f MiB\n",
               ooc::name_of(done.policy), done.engine, done.sweeps, done.passes,
@@ -97,7 +50,11 @@ int main(int argc, char** argv) try {
               done.predicted.count(), 1e-6 * static_cast<double>(done.bytes_read),
               1e-6 * static_cast<double>(done.bytes_written),
               1e-6 * static_cast<double>(done.bytes_read + done.bytes_written) / seconds);
-  const bool same = sweeps == 0 || verify(grid, sweeps);
+  const bool same =
+      sweeps == 0 || lk23::verify(edge, edge, sweeps, [&](std::size_t row, std::vector<double>& to) {
+        grid.read_row(row, to);
+        return true;
+      });
   grid.remove();
   std::printf("every bit as in the plain loops: %s\n", same ? "yes" : "NO");
   return same ? 0 : 1;

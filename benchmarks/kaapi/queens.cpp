@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   weft::cluster all(argc, argv, {.runtime = {.workers = 1}});
   for (int i = 1; i < argc; ++i) {
     const int n = std::atoi(argv[i]);
-    if (n < 1 || n > 20) throw std::runtime_error("N must be 1 to 20");
+    if (n < 1 || n > 17) throw std::runtime_error("N must be 1 to 17");
     searched.clear();
     all.run([] {});  // where all come together
     double begin = now();

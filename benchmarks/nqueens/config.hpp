@@ -52,12 +52,14 @@ inline board empty_board(int n) {
 /// Lowest set bit.
 inline unsigned lowest(unsigned bits) { return bits & (0u - bits); }
 
-/// Two counts in one number, so that they are added at once: nodes below, solutions above.
+/// Two counts in one number, so that they are added at once: nodes below, solutions above. There is room for
+/// both up to 17 queens.
 static const long one_node = 1;
-static const long one_solution = 1L << 40;
+static const int bits_of_nodes = 36;
+static const long one_solution = 1L << bits_of_nodes;
 
 inline long nodes_of(long counts) { return counts & (one_solution - 1); }
-inline long solutions_of(long counts) { return counts >> 40; }
+inline long solutions_of(long counts) { return counts >> bits_of_nodes; }
 
 /// The serial search below `b`, `b` included.
 inline long search(board b) {

@@ -3,4 +3,5 @@
 #pragma once
 
 #include <weft/cluster/anywhere.hpp>
+#include <weft/cluster/migratable.hpp>
 #include <weft/cluster/processes.hpp>

@@ -98,8 +98,39 @@ struct outer {
 };
 template <class Archive>
 void serialize(Archive& a, outer& o) {
-  a(o.array[0], o.array[1]);
+  a(o.array);
 }
+/// A function for each direction; the derived class has another way, too, and nobody says which counts.
+class doubled {
+ public:
+  explicit doubled(int x = 0) : x_(x), twice_(2 * x) {}
+  template <class Archive>
+  void save(Archive& a) const {
+    static_assert(Archive::is_saving::value && !Archive::is_loading::value);
+    a << x_;
+  }
+  template <class Archive>
+  void load(Archive& a) {
+    static_assert(Archive::is_loading::value && !Archive::is_saving::value);
+    a >> x_;
+    twice_ = 2 * x_;
+  }
+  bool operator==(const doubled&) const = default;
+
+ private:
+  int x_, twice_;
+};
+struct doubled_or_not : doubled {
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+class secret {
+  template <class Archive>
+  void serialize(Archive& a) {
+    a(x_);
+  }
+  int x_ = 0;
+};
 struct named_numbers : std::vector<int> {
   std::string name;
 };
@@ -145,6 +176,8 @@ static_assert(!travels<std::unique_ptr<int>> && !travels<std::shared_ptr<int>>);
 static_assert(!travels<std::vector<int*>> && !travels<std::optional<int*>> && !travels<std::pair<int, int*>>);
 static_assert(!travels<with_array> && !travels<with_base> && !travels<with_pointer> &&
               !travels<tree_with_pointer> && !travels<closed> && !travels<no_default>);
+static_assert(travels<doubled> && travels<std::vector<doubled>> && !travels<doubled_or_not> &&
+              !travels<secret>);
 
 /// Filled again, such a set would be in another order.
 struct order {
@@ -190,6 +223,8 @@ TEST_CASE("values of all kinds come out as they went in") {
   CHECK(there_and_back(s) == s);
   CHECK(there_and_back(half_open(5)) == half_open(5));
   CHECK(there_and_back(declared()) == declared());
+  CHECK(there_and_back(std::vector<doubled>{doubled(4), doubled(5)}) ==
+        std::vector<doubled>{doubled(4), doubled(5)});
   outer o;
   o.array[1] = 9;
   CHECK(there_and_back(o).array[1] == 9);

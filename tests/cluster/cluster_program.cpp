@@ -56,8 +56,24 @@ void add_up(weft::read<std::vector<long>> table, weft::write<long> sum) {
   sum = all;
 }
 
-/// What happens to process 1 inside a task that it has stolen.
 int own_rank = 0;
+/// A thread that goes round all processes, with bytes that are sent in parts.
+struct tour {
+  int step = 0, last = 0;
+  long ranks = 0, bytes = 0;
+  std::vector<char> load{};
+  void operator()() {
+    for (; step < last; ++step) {
+      const int to = step % weft::this_thread::processes();
+      if (weft::this_thread::process() != to) weft::this_thread::migrate(to);
+      ranks += own_rank == to ? to + 1 : -1000;
+      bytes += static_cast<long>(load.size());
+      load.resize(step % 8 == 7 ? 1 << 19 : 10);
+    }
+  }
+};
+
+/// What happens to process 1 inside a task that it has stolen.
 void receive_signal(int signal) {
   spin(1000000);
   if (own_rank == 1) std::raise(signal);
@@ -168,6 +184,19 @@ int run(int argc, char** argv) {
         static_cast<double>(c.counters().bytes - sent_before) <= 1.1 * sizeof(long) * large * (c.size() - 1),
         "cached value");
   if (c.rank() == 0 && c.size() > 1) right &= check(c.counters().values_cached > 0, "values cached");
+  // Threads that move.
+  own_rank = c.rank();
+  const auto toured = c.run([size = c.size()] {
+    tour ended;
+    weft::spawn(weft::migratable, tour{.last = 24 * size}, [&](tour& t) { ended = std::move(t); });
+    weft::sync();
+    return std::pair(ended.ranks, ended.bytes);
+  });
+  const long size = c.size(), ninth = 24 * size / 8 - 1;
+  right &= check(toured.first == 24 * size * (size + 1) / 2, "tour");
+  right &= check(toured.second == ninth * (1 << 19) + (24 * size - ninth - 1) * 10, "load of a tour");
+  if (c.size() > 1)
+    right &= check(c.counters().threads_received + c.counters().threads_sent >= 24, "threads sent");
   const auto counters = c.counters();
   const auto steals = c.run([] { return 0; }) == 0 ? counters.closures_received + counters.closures_sent : 0;
   if (c.size() > 1) right &= check(counters.requests + counters.closures_sent > 0, "requests");

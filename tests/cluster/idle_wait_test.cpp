@@ -4,6 +4,8 @@
 
 #include <weft/cluster/detail/idle_wait.hpp>
 
+#include <functional>
+#include <string>
 #include <utility>
 
 using namespace std::chrono_literals;
@@ -21,7 +23,7 @@ class noting final : public weft::remote::transport {
   int size() const noexcept override { return 2; }
   processor_room processors() const noexcept override { return processors_; }
   std::size_t longest() const noexcept override { return 0; }
-  void send(int, weft::remote::bytes) override {}
+  void send(int, weft::remote::bytes, std::function<void()>) override {}
   int receive(weft::remote::bytes&) override { return -1; }
   bool moves() const noexcept override { return moving; }
   void wait(nanoseconds at_most) override { waited = at_most; }

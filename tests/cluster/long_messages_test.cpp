@@ -374,6 +374,59 @@ TEST_CASE("where memory is refused, a task is executed at home, or its result is
   CHECK(kept > 0);
 }
 
+namespace {
+/// Goes to process 1 if there is memory for it.
+struct loaded {
+  numbers load{};
+  bool refused = false, was_there = false;
+  void operator()() {
+    was_there |= weft::this_thread::process() == 1;
+    if (!was_there && !refused) {
+      try {
+        weft::this_thread::migrate(1);
+      } catch (const weft::error&) {
+        refused = true;
+      }
+    }
+    for (long& x : load) ++x;
+  }
+};
+}  // namespace
+
+TEST_CASE("where memory is refused, a thread goes on at home, or ends by that", "[cluster]") {
+  if (weft_test::thread_sanitized) return;
+  int right = 0, no_memory = 0, stayed = 0, went = 0;
+  for (const std::size_t part_bytes : {std::size_t{64} << 10, std::size_t{16} << 20})
+    for (int which = 0;; ++which) {
+      REQUIRE(which < 100);
+      weft::thread_cluster c(2, {.part_bytes = part_bytes}, {.disorder = static_cast<unsigned>(which)});
+      loaded ended;
+      const done d = run_failing(c, which, [&ended] {
+        weft::spawn(weft::migratable, loaded{numbers(many, 1)},
+                    [&ended](loaded& l) { ended = std::move(l); });
+        weft::sync();
+        return ended.load == numbers(many, 2);
+      });
+      INFO("allocation " << which << ", parts of " << part_bytes);
+      CHECK((d.right || d.no_memory || d.error.find("memory") != std::string::npos ||
+             d.error.find("bad_alloc") != std::string::npos));
+      if (part_bytes < large) CHECK(d.error.empty());
+      if (fired == 0) {
+        CHECK(d.right);
+        CHECK(ended.was_there);
+        break;
+      }
+      if (!d.error.empty()) continue;  // a process without memory for a message ends them all
+      right += d.right;
+      no_memory += d.no_memory;
+      if (d.right) stayed += ended.refused && !ended.was_there, went += ended.was_there;
+      CHECK(c.run([] { return 3; }) == 3);
+    }
+  CHECK(no_memory > 2);
+  CHECK(stayed > 2);
+  CHECK(right == stayed + went);
+}
+
 TEST_CASE("where memory is refused for a value that many read, the others are executed all the same",
           "[cluster]") {
   if (weft_test::thread_sanitized) return;

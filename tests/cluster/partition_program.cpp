@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A partitioned step of real processes. usage: partition_program [throw|differ|die]; prints "right" in
+// A partitioned step of real processes. usage: partition_program [throw|differ|die|stop]; prints "right" in
 // process 0. partition_program resume <file> <steps>: goes on from a checkpoint up to so many steps, or with
 // so many more if there is a + before them; prints from where, and the result.
 #include "step_program.hpp"
@@ -10,6 +10,7 @@
 #include <weft/placement/etf.hpp>
 #include <weft/weft.hpp>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <numeric>
@@ -62,16 +63,16 @@ int resume(weft::cluster& c, const std::string& file, const std::string& steps) 
   return 0;
 }
 
-/// Process 1 dies in the tenth iteration of a step.
-int die(weft::cluster& c) {
+/// Process 1 gets a signal in the tenth iteration of a step.
+int send_signal(weft::cluster& c, int signal) {
   weft::shared<int> counts[2] = {weft::shared<int>(0), weft::shared<int>(0)};
   const bool here = c.rank() == 1;
   weft::partitioned step(c,
                          [&] {
                            for (int i = 0; i < 2; ++i)
                              weft::fork(
-                                 [here](const int& before, int& count) {
-                                   if (here && before == 10) std::raise(SIGKILL);
+                                 [here, signal](const int& before, int& count) {
+                                   if (here && before == 10) std::raise(signal);
                                    ++count;
                                  },
                                  weft::read(counts[1 - i]), weft::update(counts[i]));
@@ -83,7 +84,9 @@ int die(weft::cluster& c) {
 
 int run(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  weft::cluster c(argc, argv, {.runtime = {.workers = 1}});
+  weft::cluster_options cluster{.runtime = {.workers = 1}};
+  if (mode == "stop") cluster.silence = std::chrono::seconds(4);
+  weft::cluster c(argc, argv, cluster);
   if (mode == "differ") {
     weft::shared<int> x(0);
     weft::partitioned step(c, [&] {
@@ -91,7 +94,7 @@ int run(int argc, char** argv) {
     });
     return 0;
   }
-  if (mode == "die") return die(c);
+  if (mode == "die" || mode == "stop") return send_signal(c, mode == "stop" ? SIGSTOP : SIGKILL);
   if (mode == "resume") return resume(c, argv[2], argv[3]);
   weft::remote::register_exception<step_failure>();
   bool right = true;
@@ -107,7 +110,8 @@ int run(int argc, char** argv) {
       throws = e.what();
     }
     step_objects objects(p);
-    weft::partitioned step(c, [&] { objects.fork(); }, {.method = methods[seed % 4]});
+    weft::partitioned step(c, [&] { objects.fork(); },
+                           {.method = methods[seed % 4], .ahead_bytes = seed % 3 == 0 ? 1u : 64u << 20});
     std::string thrown;
     try {
       step.run(10);
@@ -135,6 +139,7 @@ int run(int argc, char** argv) {
                          {.method = in_turns});
   step.run(20);
   right &= check(large[0][99999] == 41 && large[1][0] == 40, "large values");
+  if (c.size() > 1 && c.rank() < 2) right &= check(step.counters().long_messages >= 20, "long messages");
   if (c.rank() == 0 && right) std::printf("right\n");
   return right ? 0 : 1;
 }

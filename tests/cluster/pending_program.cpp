@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 // Messages that nobody receives for a while: what each further one costs does not grow with their number, all
-// arrive, and what was sent is forgotten. usage: pending_program; prints "right" in process 0.
+// arrive, and what was sent is forgotten, of which its sender is told. usage: pending_program; prints "right"
+// in process 0.
 #include <weft/cluster/detail/mpi_transport.hpp>
 #include <weft/mpi/environment.hpp>
 
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -43,6 +45,8 @@ int main(int argc, char** argv) {
   constexpr std::size_t size = 128 << 10;  // too long to be sent before somebody receives it
   constexpr long calls = 1000;
   weft::remote::bytes came;
+  std::vector<int> told(messages);
+  const auto count_told = [&told] { return std::accumulate(told.begin(), told.end(), 0L); };
   bool right = true;
   const bool sends = by.rank() == 0, receives = by.rank() == by.size() - 1;
   if (sends) {
@@ -50,8 +54,9 @@ int main(int argc, char** argv) {
       weft::remote::bytes message(size);
       std::memcpy(message.data(), &i, sizeof i);
       std::memcpy(message.data() + size - sizeof i, &i, sizeof i);
-      by.send(by.size() - 1, std::move(message));
+      by.send(by.size() - 1, std::move(message), [&told, i] { ++told[static_cast<std::size_t>(i)]; });
     }
+    right &= check(count_told() <= done, "a message that has not left is said to have");
     right &= check(done < messages / 4, "the messages are not pending, so this test tells nothing");
     right &= check(looks > 0 && looks <= 8 * messages, "sending looks at all that are pending");
     if (by.size() > 1) {
@@ -81,6 +86,7 @@ int main(int argc, char** argv) {
     while (done < messages && std::chrono::steady_clock::now() < end)
       right &= check(by.receive(came) < 0, "one message more");
     right &= check(done == messages, "what was sent is not forgotten");
+    right &= check(told == std::vector<int>(messages, 1), "the sender is not told once of each message");
   }
   right = by.group().min(right ? 1 : 0) == 1;
   if (by.rank() == 0 && right) std::printf("right\n");

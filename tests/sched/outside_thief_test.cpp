@@ -104,7 +104,36 @@ TEST_CASE("a task that was given back waits for nothing but a worker") {
   go_on = true;
 }
 
-TEST_CASE("nothing is taken beside a task of a small frame") {
+TEST_CASE("who wants several tasks of a small frame takes half of them in one visit, in order") {
+  std::atomic<bool> forked{false}, go_on{false};
+  visited v([&] {
+    for (int i = 0; i < 8; ++i) fork_task();
+    forked = true;
+    wait_until([&] { return go_on.load(); });
+  });
+  CHECK(wait_until([&] { return forked.load(); }));
+  const std::uint64_t before = v.thief.visits();
+  std::vector<strand*> taken{v.thief.steal(100)};
+  REQUIRE(taken[0] != nullptr);
+  while (strand* const s = v.thief.next_taken()) taken.push_back(s);
+  CHECK(taken.size() == 4);
+  CHECK(v.thief.visits() == before + 1);
+  CHECK(v.thief.steal_beside(*taken[0], 1) == nullptr);
+  const closure* last = &outside_thief::task_of(*taken[0]);
+  for (std::size_t i = 1; i < taken.size(); ++i) {
+    CHECK(last->next.load() == &outside_thief::task_of(*taken[i]));
+    last = &outside_thief::task_of(*taken[i]);
+  }
+  taken.push_back(v.thief.steal(2));  // of the four that are left
+  REQUIRE(taken.back() != nullptr);
+  taken.push_back(v.thief.next_taken());
+  REQUIRE(taken.back() != nullptr);
+  CHECK(v.thief.next_taken() == nullptr);
+  for (strand* s : taken) end(v.thief, *s);
+  go_on = true;
+}
+
+TEST_CASE("who wants one task of a small frame takes one") {
   std::atomic<bool> forked{false}, go_on{false};
   visited v([&] {
     for (int i = 0; i < 8; ++i) fork_task();
@@ -114,7 +143,7 @@ TEST_CASE("nothing is taken beside a task of a small frame") {
   CHECK(wait_until([&] { return forked.load(); }));
   strand* const s = v.thief.steal();
   REQUIRE(s != nullptr);
-  CHECK(v.thief.steal_beside(*s, 1) == nullptr);
+  CHECK(v.thief.next_taken() == nullptr);
   end(v.thief, *s);
   go_on = true;
 }

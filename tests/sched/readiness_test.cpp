@@ -432,6 +432,38 @@ TEST_CASE("a ready closure is found in front of a large frame, and the large fra
   CHECK(found.large == &f);
 }
 
+TEST_CASE("all that is ready in a frame is found, but not what its owner is at, or what waits for another") {
+  search s;
+  frame& f = s.open();
+  closure& at = s.add({writes(s.a)});
+  closure& ready = s.add({writes(s.b)});
+  s.add({reads(s.b)});
+  closure& stolen = s.add({reads(s.c)});
+  closure& beside = s.add({reads(s.c)});
+  closure& reads_a = s.add({reads(s.a)});
+  s.add({writes(s.c)});
+  set(stolen, closure_state::stolen);
+  closure* found[weft::sched::granularity::large_frame];
+  const auto all = [&](weft::sched::thief_filter wanted = nullptr) {
+    const unsigned n = find_all_ready(f, s.table, wanted, found);
+    return std::vector<closure*>(found, found + n);
+  };
+  CHECK(all() == std::vector<closure*>{&at, &ready, &beside});
+  s.claim(at);
+  CHECK(all() == std::vector<closure*>{&ready, &beside});
+  set(at, closure_state::done);
+  CHECK(all() == std::vector<closure*>{&ready, &beside, &reads_a});
+  CHECK(all([](const closure&) noexcept { return false; }).empty());
+  s.add().local = true;
+  CHECK(all().size() == 3);
+  weft_test::made_closure& sliced = s.add();
+  sliced.add_access({.object = &s.d, .mode = access_mode::read, .sliced = true, .begin = 0, .end = 4});
+  s.add();
+  CHECK(all().size() == 3);  // nothing behind rights beyond whole objects
+  set(ready, closure_state::failed);
+  CHECK(all().empty());
+}
+
 TEST_CASE("what a graph executes is not searched") {
   search s;
   frame& f = s.open();

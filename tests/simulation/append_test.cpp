@@ -56,7 +56,7 @@ TEST_CASE("in all worlds a stream has the bytes of the serial program") {
       o.inlining = dice.one_in(2);
       o.surplus = static_cast<unsigned>(dice.below(5));
       weft::runtime rt(o);
-      stream_test::world w{rt, seen, [&dice] {
+      stream_test::world w{&rt, seen, [&dice] {
                              for (auto n = dice.below(8); n != 0; --n)
                                simulation::point(simulation::action::load, nullptr);
                            }};

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <queue>
@@ -124,7 +125,11 @@ class network_transport : public weft::remote::transport {
   int size() const noexcept override { return of_.size(); }
   int machine_of(int process) const noexcept override { return of_.machine_of(process); }
   std::size_t longest() const noexcept override { return SIZE_MAX; }
-  void send(int to, weft::remote::bytes message) override { of_.send(rank_, to, std::move(message)); }
+  using transport::send;
+  void send(int to, weft::remote::bytes message, std::function<void()> left) override {
+    of_.send(rank_, to, std::move(message));
+    if (left) left();
+  }
   int receive(weft::remote::bytes& message) override { return of_.receive(rank_, message); }
   void wait(std::chrono::nanoseconds at_most) override { of_.wait(rank_, at_most); }
   void wake() noexcept override { of_.wake(rank_); }
@@ -211,7 +216,7 @@ class cluster {
     std::weak_ptr<network>& known = step_networks_[steps_[static_cast<std::size_t>(rank)]++];
     std::shared_ptr<network> by = known.lock();
     if (!by) known = by = std::make_shared<network>(size(), network_.options());
-    return {runtime(rank), std::make_unique<step_transport>(std::move(by), rank)};
+    return at_(rank).place_for_steps(std::make_unique<step_transport>(std::move(by), rank));
   }
   struct step_network {
     std::shared_ptr<network> by;

@@ -36,7 +36,7 @@ weft::placement::method anywhere(std::uint64_t seed) {
 struct outcome {
   std::vector<step_values> values;
   std::vector<std::string> thrown;
-  std::uint64_t messages = 0, moved = 0;
+  std::uint64_t messages = 0, moved = 0, held = 0;
   simulation::passed passed{};
 };
 
@@ -66,6 +66,8 @@ random_case case_of(std::uint64_t seed) {
   c.options.method = methods[below(4)];
   c.options.threshold = dice.one_in(2) ? 0.2 : -1e9;  // the latter: tasks move at each occasion
   c.by.delays = dice.one_in(3) ? 0 : seed;
+  constexpr std::size_t limits[] = {1, 100, 1000, 64 << 20};  // of values that nobody needs yet
+  c.options.ahead_bytes = limits[below(4)];
   return c;
 }
 
@@ -117,6 +119,7 @@ outcome run_case(const random_case& c) {
       }
       o.values[at] = objects.values();
       o.messages += step.counters().messages;
+      o.held += step.counters().values_held;
       if (at == 0) o.moved += step.counters().redistributions;
     });
   });
@@ -127,7 +130,7 @@ outcome run_case(const random_case& c) {
 
 TEST_CASE("random steps give on a simulated network what the serial program gives") {
   weft::remote::register_exception<step_failure>();
-  std::uint64_t compared = 0, threw = 0, stopped = 0, moved = 0, messages = 0, delayed = 0;
+  std::uint64_t compared = 0, threw = 0, stopped = 0, moved = 0, messages = 0, delayed = 0, held = 0;
   const std::uint64_t all = 2'000;
   for (std::uint64_t i = 1; i <= all; ++i) {
     const std::uint64_t seed = i <= all / 2 ? i : weft_test::seed() % 1'000'000 + i;
@@ -145,18 +148,22 @@ TEST_CASE("random steps give on a simulated network what the serial program give
     threw += o.thrown[0].starts_with("action");
     moved += o.moved;
     messages += o.messages;
+    held += o.held;
     delayed += c.by.delays != 0;
   }
-  std::printf("steps compared %llu, that threw %llu, stopped %llu; placed anew %llu times, messages %llu\n",
-              static_cast<unsigned long long>(compared), static_cast<unsigned long long>(threw),
-              static_cast<unsigned long long>(stopped), static_cast<unsigned long long>(moved),
-              static_cast<unsigned long long>(messages));
+  std::printf(
+      "steps compared %llu, that threw %llu, stopped %llu; placed anew %llu times, messages %llu, "
+      "values held back %llu\n",
+      static_cast<unsigned long long>(compared), static_cast<unsigned long long>(threw),
+      static_cast<unsigned long long>(stopped), static_cast<unsigned long long>(moved),
+      static_cast<unsigned long long>(messages), static_cast<unsigned long long>(held));
   weft_test::figure("simulated_steps", compared);
   CHECK(threw > all / 20);
   CHECK(stopped > all / 20);
   CHECK(moved > all / 4);
   CHECK(delayed > all / 2);
   CHECK(messages > 100 * all);
+  CHECK(held > 10 * all);
 }
 
 TEST_CASE("a simulated step does the same each time") {

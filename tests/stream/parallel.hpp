@@ -2,12 +2,15 @@
 // Random programs on weft: every child a task, with what happened on the way.
 #pragma once
 
+#include "property/address.hpp"
 #include "stream/programs.hpp"
 
 #include <weft/append.hpp>
 #include <weft/weft.hpp>
 
 #include <functional>
+#include <type_traits>
+#include <utility>
 
 namespace stream_test {
 
@@ -40,12 +43,30 @@ struct happenings {
   }
 };
 
-/// What all tasks of a program know.
+/// What all tasks of a program know. `rt`: null in a cluster, whose runs have no runs inside; there
+/// `elsewhere` is what a task does that may be executed in another process.
 struct world {
-  weft::runtime& rt;
+  weft::runtime* rt;
   happenings& seen;
   std::function<void()> dawdle;
+  std::function<void()> elsewhere{};
+
+  /// What `f` returns, if it is called in a run of its own.
+  template <class F, class... A>
+  auto run(F&& f, A&&... arguments) {
+    using returned = decltype(rt->run(std::forward<F>(f), std::forward<A>(arguments)...));
+    if (rt != nullptr) return rt->run(std::forward<F>(f), std::forward<A>(arguments)...);
+    if constexpr (std::is_void_v<returned>) {
+      weft::fork(std::forward<F>(f), std::forward<A>(arguments)...);
+      weft::sync();
+    } else {
+      const auto made = weft::fork(std::forward<F>(f), std::forward<A>(arguments)...);
+      weft::sync();
+      return returned(made.get());
+    }
+  }
 };
+using property::address;
 
 inline void nap(world& w) {
   const void* const before = weft::sched::current().executor;
@@ -63,10 +84,15 @@ inline void wait_in_vain() {
   }
 }
 
+inline void perhaps_elsewhere(address<const program> of, address<world> all);
+/// A task that may go to another process.
+inline void fork_without(const program& p, world& w) {
+  weft::fork(perhaps_elsewhere, address<const program>(&p), address<world>(&w));
+}
 inline void without(const program& p, world& w) {
   for (const statement& s : p) switch (s.what) {
       case statement::kind::other_child:
-        weft::fork(without, std::cref(s.body), std::ref(w));
+        fork_without(s.body, w);
         break;
       case statement::kind::sync:
         weft::sync();
@@ -86,6 +112,19 @@ inline void without(const program& p, world& w) {
         nap(w);
         break;
     }
+}
+
+inline void perhaps_elsewhere(address<const program> of, address<world> all) {
+  if ((*all).elsewhere) (*all).elsewhere();
+  without(*of, *all);
+}
+
+/// Appends bytes; in a cluster, such as come from a task that may go to another process.
+inline void hand_in(const std::string& bytes, world& w, weft::append out) {
+  if (!w.elsewhere) return static_cast<void>(out.stream() << bytes);
+  weft::shared<std::string> text;
+  weft::fork([](const std::string& from, weft::write<std::string> to) { to = from; }, bytes, text);
+  weft::fork([](weft::read<std::string> from, weft::append to) { to.write(*from); }, text, out);
 }
 
 /// What there is from the position on, at most so much.
@@ -119,7 +158,7 @@ inline void with(const program& p, world& w, weft::append out) {
         out.write(s.bytes);
         break;
       case statement::kind::text:
-        out.stream() << s.bytes;
+        hand_in(s.bytes, w, out);
         break;
       case statement::kind::hook:
         out.finalise([bytes = s.bytes](weft::append_tail& tail) { tail.write(bytes); });
@@ -131,10 +170,10 @@ inline void with(const program& p, world& w, weft::append out) {
         weft::fork_for(0, s.times, [&s, &w](int, weft::append to) { with(s.body, w, to); }, out);
         break;
       case statement::kind::other_child:
-        weft::fork(without, std::cref(s.body), std::ref(w));
+        fork_without(s.body, w);
         break;
       case statement::kind::run:
-        w.rt.run(with, std::cref(s.body), std::ref(w), out);
+        w.run(with, std::cref(s.body), std::ref(w), out);
         break;
       case statement::kind::sync:
         weft::sync();
@@ -166,7 +205,7 @@ inline void with(const program& p, world& w, weft::append out) {
         weft::fork(read_next, std::ref(w), weft::read(out, weft::file_pointer::global), out);
         break;
       case statement::kind::inspect:
-        w.rt.run(read_all, std::ref(w), weft::read(out), out);
+        w.run(read_all, std::ref(w), weft::read(out), out);
         break;
     }
 }
@@ -177,12 +216,11 @@ inline bool append_all(const program& p, world& w, weft::append_stream& to, bool
   bool thrown = false;
   to.write("begin ");
   try {
-    w.rt.run(with, std::cref(p), std::ref(w), to);
+    w.run(with, std::cref(p), std::ref(w), to);
   } catch (const planned&) {
     thrown = true;
   }
-  if (reads)
-    to.write(w.rt.run([&w](weft::stream_reader in) { return digest(next_of(w, in, in.size())); }, to));
+  if (reads) to.write(w.run([&w](weft::stream_reader in) { return digest(next_of(w, in, in.size())); }, to));
   to.write("end");
   to.close();
   return thrown;

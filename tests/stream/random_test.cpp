@@ -29,7 +29,7 @@ TEST_CASE("random programs append the bytes of the serial program") {
   std::uint64_t steals = 0, divisions = 0, failed = 0;
   for (const unsigned workers : {1u, 2u, 3u, 4u, 8u, 16u}) {
     weft::runtime rt({.workers = workers});
-    stream_test::world w{rt, seen, [] { std::this_thread::yield(); }};
+    stream_test::world w{&rt, seen, [] { std::this_thread::yield(); }};
     for (int i = 0; i < programs; ++i) {
       const std::uint64_t seed = first + std::uint64_t(i);
       INFO("seed " << seed << ", " << workers << " workers");

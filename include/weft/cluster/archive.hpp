@@ -4,6 +4,8 @@
 
 #include <weft/base/error.hpp>
 #include <weft/cluster/detail/members.hpp>
+#include <weft/cluster/detail/named_parts.hpp>
+#include <weft/cluster/detail/standard_types.hpp>
 
 #include <array>
 #include <chrono>
@@ -16,14 +18,13 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::remote {
 
-class writer;
-class reader;
 class sent_values;
 class kept_values;
 
@@ -38,42 +39,6 @@ template <class R, class P>
 inline constexpr bool travels_as_bytes<std::chrono::duration<R, P>> = std::is_arithmetic_v<R>;
 template <class C, class D>
 inline constexpr bool travels_as_bytes<std::chrono::time_point<C, D>> = travels_as_bytes<D> && !C::is_steady;
-
-template <class T, class Archive>
-concept serializes_itself = requires(T& value, Archive& a) { value.serialize(a); };
-template <class T, class Archive>
-concept serialized_by_function = requires(T& value, Archive& a) { serialize(a, value); };
-
-/// The class that has the member, which may be a base of the one that was named. For decltype only.
-template <class C, class Function>
-C class_of(Function C::*);
-/// Containers of the standard library, and those like them, that can be filled again; and classes derived
-/// from one that add no members.
-template <class T>
-concept refillable = std::ranges::sized_range<T> && requires(T& c, typename T::value_type v) {
-  requires sizeof(decltype(class_of(&T::clear))) == sizeof(T);
-  c.clear();
-  c.insert(c.end(), std::move(v));
-};
-/// Whether nothing is lost of a container that is filled again: what orders or hashes elements has no state.
-template <class T>
-constexpr bool loses_nothing() noexcept {
-  bool empty = true;
-  if constexpr (requires { typename T::key_compare; })
-    empty = empty && std::is_empty_v<typename T::key_compare>;
-  if constexpr (requires { typename T::hasher; }) empty = empty && std::is_empty_v<typename T::hasher>;
-  if constexpr (requires { typename T::key_equal; }) empty = empty && std::is_empty_v<typename T::key_equal>;
-  return empty;
-}
-/// As an element is made outside its container: that of a map, without const.
-template <class T>
-struct loose {
-  using type = T;
-};
-template <class K, class V>
-struct loose<std::pair<const K, V>> {
-  using type = std::pair<K, V>;
-};
 
 /// `Around`: the types inside which the T was found, which may contain themselves.
 template <class T, class... Around>
@@ -90,30 +55,12 @@ struct members_have_way {
   }
 };
 
-template <class T>
-struct parts {
-  static constexpr bool known = false;
+/// Asks that of the types of which a type of the standard library is made.
+template <class... Around>
+struct part_has_way {
+  template <class M>
+  static constexpr bool holds = has_way<M, Around...>;
 };
-template <class... T>
-struct parts<std::tuple<T...>> {
-  static constexpr bool known = true;
-  template <class... Around>
-  static constexpr bool travel = (has_way<T, Around...> && ...);
-};
-template <class T, class U>
-struct parts<std::pair<T, U>> : parts<std::tuple<T, U>> {};
-template <class T, std::size_t N>
-struct parts<std::array<T, N>> : parts<std::tuple<T>> {};
-template <class T>
-inline constexpr bool is_optional = false;
-template <class T>
-inline constexpr bool is_optional<std::optional<T>> = true;
-template <class T>
-struct alternatives {
-  static constexpr bool known = false;
-};
-template <class... T>
-struct alternatives<std::variant<T...>> : parts<std::tuple<T...>> {};
 
 template <class T, class... Around>
 constexpr bool members_travel() noexcept {
@@ -130,15 +77,14 @@ constexpr bool find_way() noexcept {
     return false;
   else if constexpr (travels_as_bytes<T>)
     return std::is_trivially_copyable_v<T>;
-  else if constexpr ((std::is_same_v<T, Around> || ...) || serializes_itself<T, writer> ||
-                     serialized_by_function<T, writer>)
+  else if constexpr ((std::is_same_v<T, Around> || ...) || names_parts<T>)
     return true;
   else if constexpr (parts<T>::known)
-    return parts<T>::template travel<T, Around...>;
+    return parts<T>::template all<part_has_way<T, Around...>>;
   else if constexpr (is_optional<T>)
     return has_way<typename T::value_type, T, Around...>;
   else if constexpr (alternatives<T>::known)
-    return alternatives<T>::template travel<T, Around...>;
+    return alternatives<T>::template all<part_has_way<T, Around...>>;
   else if constexpr (refillable<T>)
     return loses_nothing<T>() && has_way<typename loose<typename T::value_type>::type, T, Around...>;
   else if constexpr (std::is_empty_v<T>)
@@ -165,7 +111,7 @@ constexpr bool find_dense() noexcept {
   if constexpr (travels_as_bytes<T>)
     return !std::is_same_v<T, bool>;
   else if constexpr (members<T> != 0 && std::is_trivially_copyable_v<T> && !std::is_empty_v<T> &&
-                     !serializes_itself<T, writer> && !serialized_by_function<T, writer>)
+                     !names_parts<T>)
     return decltype(with_members(std::declval<T&>(), size_if_dense()))::value == sizeof(T);
   else
     return false;
@@ -181,9 +127,11 @@ concept block = refillable<T> && std::ranges::contiguous_range<T> && dense<typen
 /// Types whose values can go to another process: what `travels_as_bytes` allows; standard containers,
 /// std::pair, std::tuple, std::array, std::optional and std::variant of such; aggregates of at most 16
 /// members of such types (no array among them, but a std::array; what orders or hashes the elements of a
-/// container is without state); and classes with a member `template <class A> void serialize(A& archive)` or
-/// such a function `serialize(A& archive, T& value)`, as for cereal, which calls `archive(x, y, ...)` with
-/// all parts. Never pointers, references, views. All are default constructible.
+/// container is without state); and classes that name their parts as for cereal, in exactly one of its ways:
+/// a member `template <class A> void serialize(A& archive)`, which calls `archive(x, y, ...)` with all parts;
+/// members `save` (const) and `load`, or `save_minimal` and `load_minimal`; or functions of these names,
+/// `serialize(A& archive, T& value)` and so on. They have no parameter for a version, and are private only in
+/// classes whose friend is cereal::access. Never pointers, references, views. All are default constructible.
 template <class T>
 inline constexpr bool travels = [] {
   if constexpr (std::default_initializable<T> && std::movable<T>)
@@ -195,10 +143,23 @@ inline constexpr bool travels = [] {
 /// Collects the bytes of values. *Cost*: a copy of each. *Thread safety*: as a vector.
 class writer {
  public:
-  /// Appends values. *Throws*: std::bad_alloc, and what `serialize` throws.
+  /// What code for both directions asks an archive.
+  using is_saving = std::true_type;
+  using is_loading = std::false_type;
+  /// Appends values, also built-in arrays of such, and what cereal wraps around values. *Throws*:
+  /// std::bad_alloc, and what `serialize` throws.
   template <class... T>
-  void operator()(const T&... values) {
-    (put_(values), ...);
+  writer& operator()(const T&... values) {
+    (put_argument_(values), ...);
+    return *this;
+  }
+  template <class T>
+  writer& operator&(const T& value) {
+    return (*this)(value);
+  }
+  template <class T>
+  writer& operator<<(const T& value) {
+    return (*this)(value);
   }
   /// From now on it is an error to have more bytes than these. *Requires*: there are not.
   void limit(std::size_t most) noexcept { most_ = most; }
@@ -216,16 +177,25 @@ class writer {
 
  private:
   template <class T>
+  void put_argument_(const T& v) {
+    if constexpr (std::is_array_v<T>)
+      for (const auto& e : v) put_argument_(e);
+    else if constexpr (wrapped<T>::value)
+      put_argument_(std::as_const(wrapped<T>::in(v)));
+    else if constexpr (wrapped<T>::bytes)
+      put(v.data, static_cast<std::size_t>(v.size));
+    else
+      put_(v);
+  }
+  template <class T>
   void put_(const T& v) {
     static_assert(has_way<T>,
                   "weft: values of this type cannot go to another process; give it a member 'template <class "
                   "A> void serialize(A&)'");
     if constexpr (travels_as_bytes<T> || dense<T>) {
       put(&v, sizeof v);
-    } else if constexpr (serializes_itself<T, writer>) {
-      const_cast<T&>(v).serialize(*this);
-    } else if constexpr (serialized_by_function<T, writer>) {
-      serialize(*this, const_cast<T&>(v));
+    } else if constexpr (names_parts<T>) {
+      write_parts(*this, v);
     } else if constexpr (std::is_empty_v<T>) {
       put_(std::uint8_t{});  // so that no container is longer than its bytes
     } else if constexpr (parts<T>::known) {
@@ -268,11 +238,25 @@ class reader {
   /// *Requires*: the bytes outlive this.
   explicit reader(std::span<const std::byte> from) noexcept : at_(from.data()), left_(from.size()) {}
 
+  /// What code for both directions asks an archive.
+  using is_saving = std::false_type;
+  using is_loading = std::true_type;
   /// Reads values, in the order in which they were appended. *Throws*: weft::error for a damaged message;
   /// std::bad_alloc, and what `serialize` throws.
   template <class... T>
-  void operator()(T&... values) {
-    (get_(values), ...);
+    requires((std::is_lvalue_reference_v<T> || wrapped<T>::value || wrapped<T>::bytes || names_parts<T>) &&
+             ...)
+  reader& operator()(T&&... values) {
+    (get_argument_(values), ...);
+    return *this;
+  }
+  template <class T>
+  reader& operator&(T&& value) {
+    return (*this)(std::forward<T>(value));
+  }
+  template <class T>
+  reader& operator>>(T&& value) {
+    return (*this)(std::forward<T>(value));
   }
   /// Reads bytes as they are. *Throws*: weft::error if there are not as many.
   void take(void* to, std::size_t size) {
@@ -324,6 +308,17 @@ class reader {
       get_alternative_<T, I + 1>(v, index);
   }
   template <class T>
+  void get_argument_(T& v) {
+    if constexpr (std::is_array_v<T>)
+      for (auto& e : v) get_argument_(e);
+    else if constexpr (wrapped<std::remove_const_t<T>>::value)
+      get_argument_(wrapped<std::remove_const_t<T>>::in(v));
+    else if constexpr (wrapped<std::remove_const_t<T>>::bytes)
+      take(v.data, static_cast<std::size_t>(v.size));
+    else
+      get_(v);
+  }
+  template <class T>
   void get_(T& v) {
     if constexpr (std::is_same_v<T, bool>) {
       std::uint8_t b = 0;
@@ -332,10 +327,8 @@ class reader {
       v = b != 0;
     } else if constexpr (travels_as_bytes<T> || dense<T>) {
       take(&v, sizeof v);
-    } else if constexpr (serializes_itself<T, writer>) {
-      v.serialize(*this);
-    } else if constexpr (serialized_by_function<T, writer>) {
-      serialize(*this, v);
+    } else if constexpr (names_parts<T>) {
+      read_parts(*this, v);
     } else if constexpr (std::is_empty_v<T>) {
       get<std::uint8_t>();
     } else if constexpr (parts<T>::known) {

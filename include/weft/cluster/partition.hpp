@@ -41,10 +41,11 @@ class partitioned {
   /// barrier between steps, but where costs are compared: after the 1st, the 5th and the 21st, and then
   /// every 64; with checkpoints, three times from one to the next. *Throws*: in every process what the serial
   /// program throws first; then the objects have any values. weft::cancelled if a task has requested a stop;
-  /// weft::error if another process was told another `n`; std::system_error if a checkpoint cannot be
-  /// written. *Suspends*: it blocks the calling thread, which sends and receives meanwhile. *Cost*: of an
-  /// iteration some hundred nanoseconds for each task and each value that goes to another process, and what
-  /// sending takes.
+  /// weft::error if another process was told another `n`, or a process has no memory for a long value that is
+  /// sent to it; std::system_error if a checkpoint cannot be written. A process that has not answered for
+  /// cluster_options::silence ends the job. *Suspends*: it blocks the calling thread, which sends and
+  /// receives meanwhile. *Cost*: of an iteration some hundred nanoseconds for each task and each value that
+  /// goes to another process, and what sending takes.
   void run(std::uint64_t n = 1) { exchange_->run(n); }
 
   /// Puts the values of the last checkpoint into the objects, in every process; of a job with any number of

@@ -4,6 +4,7 @@
 
 #include <weft/placement/owner_computes.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -26,6 +27,11 @@ struct partition_options {
   /// it. Of one step of one job at a time. Empty: none are made.
   std::string checkpoint = {};
   double checkpoint_seconds = 1;  ///< from one to the next, if an iteration does not take longer
+  /// How many bytes of values a process has at most that have come before a task there needs them; and how
+  /// many wait in a process to be sent. Who would send more waits: its next task that writes the object does
+  /// not begin before. One value of each object that comes from another process is accepted in any case, so
+  /// that no limit is too small to go on. Bytes are those of values as they are sent.
+  std::size_t ahead_bytes = 64 << 20;
 };
 
 /// What one process has done for a partitioned step so far.
@@ -36,6 +42,10 @@ struct partition_counters {
   std::uint64_t bytes = 0;            ///< of these
   std::uint64_t redistributions = 0;  ///< how often tasks were placed anew
   std::uint64_t checkpoints = 0;      ///< of which this process has begun to write its part
+  std::uint64_t long_messages = 0;    ///< sent in parts, of cluster_options::part_bytes
+  std::uint64_t memory_refused = 0;   ///< long messages of others for which there was no memory
+  std::uint64_t values_held = 0;      ///< that waited here until their receiver had asked for them
+  std::uint64_t most_ahead = 0;       ///< bytes that had come before a task needed them, at most at a time
 };
 
 }  // namespace weft::inline WEFT_ABI

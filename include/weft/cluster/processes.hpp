@@ -22,7 +22,9 @@ namespace weft::inline WEFT_ABI {
 /// of KAAPI (Gautier, Besseron, Pigeon, PASCO'07).
 class cluster {
  public:
-  /// Starts MPI with the arguments of main(), and the workers of this process. *Throws*: mpi::error;
+  /// Starts MPI with the arguments of main(), and the workers of this process. Where the program has started
+  /// MPI before, MPI_THREAD_FUNNELED suffices: the cluster calls MPI in the threads that make it, call its
+  /// functions and those of steps, and destroy them. *Throws*: mpi::error;
   /// weft::error if the processes run different programs; as weft::runtime.
   cluster(int& argc, char**& argv, const cluster_options& options = {})
       : mpi_(argc, argv),
@@ -105,8 +107,8 @@ class cluster {
 
   friend class partitioned;
   remote::step_place place_for_steps_() {
-    return {member_.runtime(),
-            std::make_unique<remote::mpi_transport>(mpi_.world().handle(), transport_.processors())};
+    return member_.place_for_steps(
+        std::make_unique<remote::mpi_transport>(mpi_.world().handle(), transport_.processors()));
   }
 
   mpi::environment mpi_;

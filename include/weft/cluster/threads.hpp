@@ -6,6 +6,7 @@
 #include <weft/cluster/detail/member.hpp>
 #include <weft/cluster/detail/step_message.hpp>
 #include <weft/cluster/detail/thread_transport.hpp>
+#include <weft/cluster/migratable.hpp>
 
 #include <cstddef>
 #include <exception>
@@ -118,7 +119,7 @@ class thread_cluster {
     std::weak_ptr<remote::thread_hub>& known = step_hubs_[steps_[i]++];
     std::shared_ptr<remote::thread_hub> hub = known.lock();
     if (!hub) known = hub = std::make_shared<remote::thread_hub>(size(), network_);
-    return {members_[i]->runtime(), std::make_unique<step_transport>(std::move(hub), rank)};
+    return members_[i]->place_for_steps(std::make_unique<step_transport>(std::move(hub), rank));
   }
   struct step_hub {
     std::shared_ptr<remote::thread_hub> hub;

@@ -7,7 +7,9 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::remote {
@@ -68,9 +70,12 @@ class transport {
   virtual processor_room processors() const noexcept { return {}; }
   /// How many bytes a message may have.
   virtual std::size_t longest() const noexcept = 0;
-  /// Sends without waiting for the receiver. *Throws*: weft::error, also for a message that is longer;
-  /// std::bad_alloc.
-  virtual void send(int to, bytes message) = 0;
+  /// Sends without waiting for the receiver. `left`: called once when the message needs no memory of this
+  /// process any more, by this call or a later one of send() or receive(); not for messages that are still
+  /// here when the transport is destroyed. *Requires*: `left` throws nothing, and does not send or receive.
+  /// *Throws*: weft::error, also for a message that is longer; std::bad_alloc; then it is not called.
+  virtual void send(int to, bytes message, std::function<void()> left) = 0;
+  void send(int to, bytes message) { send(to, std::move(message), {}); }
   /// Takes a message that has come. *Returns*: who has sent it; -1 if there is none.
   /// *Throws*: weft::error; also if another process has called fail().
   virtual int receive(bytes& message) = 0;

@@ -139,7 +139,7 @@ WEFT_COLD void fork_traced(sched::strand& s, sched::fork_action v, const task_op
                            F& f, typename Adaptors::kept&... kept) {
   if constexpr (WithOptions)
     if (options->event) v = sched::fork_action::defer_traced;
-  if (rights_travel<F, Adaptors...> && sched::is_kept(s)) v = sched::fork_action::defer_traced;
+  if (rights_travel<Adaptors...> && sched::is_kept(s)) v = sched::fork_action::defer_traced;
   if (v == sched::fork_action::defer_traced)
     return fork_deferred<true, WithOptions, R, F, Adaptors...>(s, options, r, f, kept...);
   const observe::traced_body here(s, name_of<WithOptions>(options), 0);

@@ -199,7 +199,8 @@ void fork_loop(std::index_sequence<N...>, const loop_options& o, I first, I last
 /// not objects arrive as const lvalues. An `f` that takes `indices<I>` is called for up to `grain` of them at
 /// once. An exception ends the part that it is thrown in; parts behind it that nobody has begun are dropped,
 /// and those that others have begun end soon. sync() in `f` waits for the children of all iterations of the
-/// part so far.
+/// part so far. In a cluster, parts go to other processes, too, if `f` and the arguments can be sent; an
+/// exception there does not end parts that have begun elsewhere.
 ///
 /// *Throws*: as fork.
 ///

@@ -6,12 +6,19 @@
 #include <weft/task/run_state.hpp>
 #include <weft/task/strand.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 
 namespace weft::inline WEFT_ABI::sched {
 
 class engine;
+/// What takes threads to other processes: the room cluster has one for each engine.
+struct thread_carrier;
+
+/// That of the engine which executes the strand; null: it has none.
+thread_carrier* carrier_of(const strand& s) noexcept;
 
 /// A closure that begins a strand of its own, and is told when all below it has ended.
 struct outside_task {
@@ -33,10 +40,15 @@ class outside_thief {
   outside_thief& operator=(const outside_thief&) = delete;
   ~outside_thief();
 
-  /// Takes one ready closure, the oldest it finds. *Returns*: the strand that stands for it, or null.
-  strand* steal() noexcept;
-  /// The same, but only of these.
+  /// Takes one ready closure, the oldest it finds. If that is in a small frame, it takes others of the frame
+  /// in the same visit, until so many are `wanted`, or as many are taken as are left; next_taken() returns
+  /// those. *Requires*: that has returned all of the last time. *Returns*: the strand that stands for it, or
+  /// null.
+  strand* steal(std::size_t wanted = 1) noexcept;
+  /// The same of one, but only of these.
   strand* steal(thief_filter may_take) noexcept;
+  /// The next of the others, in the order of their forks. *Returns*: null: there are no more.
+  strand* next_taken() noexcept;
   /// Takes another ready closure from the large frame from which one was taken, if more of them are ready
   /// there than `taken`. *Requires*: that one has not ended. *Returns*: as steal; null if the frame is not
   /// large, or somebody else is at it.
@@ -64,6 +76,9 @@ class outside_thief {
   unsigned workers() const noexcept;
   /// Whether a worker of the engine has nothing to do, as a hint.
   bool workers_idle() const noexcept;
+  /// Threads of the engine that want to go to other processes find this from now on, as long as this object
+  /// lives. *Requires*: no run is going on.
+  void carry_threads_by(thread_carrier& c) noexcept;
   /// Has a closure executed by the engine, as the root of a strand that belongs to `run`. *Returns*: that; it
   /// may have ended. *Throws*: std::bad_alloc; then nothing has happened.
   strand& execute(outside_task& task, run_state& run);

@@ -33,6 +33,7 @@ class divisible_body;
 class worker_share;
 class run_recorder;
 struct kept_unit;
+struct migratable_body;
 }  // namespace weft::inline WEFT_ABI::sched
 namespace weft::inline WEFT_ABI::observe {
 class trace_row;
@@ -204,6 +205,7 @@ struct alignas(64) strand {
   std::uint64_t waits_since = 0;          ///< and since when, in ticks; 0: it does not,
   std::uint64_t waits_on = 0;             ///< and where until then, and for which object: observe::wait_place
   std::byte* last_memory = nullptr;       ///< lent by the engine where none was left for an exception
+  migratable_body* migratable = nullptr;  ///< what it executes, if that may go to another process; else null
 
   /// Whether a fork may run its task at once: nothing pending in the frame, stack left, no task to be
   /// exposed.

@@ -3,16 +3,18 @@
 // its own.
 #pragma once
 
+#include <weft/cluster/detail/answers.hpp>
 #include <weft/cluster/detail/guests.hpp>
 #include <weft/cluster/detail/idle_wait.hpp>
 #include <weft/cluster/detail/keeper.hpp>
 #include <weft/cluster/detail/lent_tasks.hpp>
+#include <weft/cluster/detail/lifelines.hpp>
 #include <weft/cluster/detail/message.hpp>
 #include <weft/cluster/detail/neighbours.hpp>
 #include <weft/cluster/detail/pace.hpp>
 #include <weft/cluster/detail/parcels.hpp>
 #include <weft/cluster/detail/process_tree.hpp>
-#include <weft/cluster/detail/victims.hpp>
+#include <weft/cluster/detail/requests.hpp>
 #include <weft/cluster/exceptions.hpp>
 #include <weft/cluster/options.hpp>
 #include <weft/sched/definitions.hpp>
@@ -43,16 +45,17 @@ class exchange {
   exchange(transport& by, sched::engine& of, const cluster_options& options, keeper* kept = nullptr)
       : by_(by),
         tree_{by.rank(), by.size()},
-        options_(options),
         batch_(std::min<std::size_t>(options.part_bytes / 2, 64 << 10)),
         keeper_(kept),
         thief_(of, &lent_tasks::may_go),
         wait_(by, thief_.workers(), microseconds(200)),
         near_(by, options, counters_),
         post_(by, options.part_bytes, counters_),
-        lent_(thief_, by.size(), options, counters_, kept),
+        lent_(thief_, by, options, counters_, kept),
         guests_(by, thief_, batch_, options.cache_bytes, kept),
-        victims_(by.rank(), machines_of(by)) {}
+        lines_(by.rank(), by.size()),
+        requests_(by.rank(), machines_of(by), options.longest_pause, pace_, lines_, counters_),
+        answers_(lent_, guests_, lines_, batch_, counters_) {}
   exchange(const exchange&) = delete;
   exchange& operator=(const exchange&) = delete;
 
@@ -96,6 +99,12 @@ class exchange {
   using clock = base::clock;
   using microseconds = std::chrono::microseconds;
 
+  auto sender_() noexcept {
+    return [this](int to, kind of, bytes message, task_range about) {
+      send_(to, of, std::move(message), about);
+    };
+  }
+
   void tell_outcome_(const std::function<void(writer&)>& pack) {
     try {
       outgoing outcome(kind::finish, run_);
@@ -108,7 +117,8 @@ class exchange {
 
   /// Waits until nothing of this process, and of those below it, is under way any more.
   void end_all_() {
-    while (asked_ || told_stops_ != 0 || !post_.all_settled() || !lent_.all_kept() ||
+    answers_.end(sender_());
+    while (!requests_.all_answered() || told_stops_ != 0 || !post_.all_settled() || !lent_.all_kept() ||
            finished_below_ != tree_.count_below())
       step_(false);
   }
@@ -121,10 +131,12 @@ class exchange {
     post_.begin(run_);
     near_.begin(run_);
     pace_.begin();
-    asked_ = ahead_ = over_ = may_leave_ = false;
+    over_ = may_leave_ = false;
     finished_below_ = told_stops_ = 0;
-    victims_.begin();
-    next_request_ = next_ahead_ = next_look_ = last_event_ = clock::now();
+    next_look_ = last_event_ = clock::now();
+    lines_.begin();
+    requests_.begin(last_event_);
+    answers_.begin(run_);
     for (auto& [from, message] : std::exchange(early_, {})) receive_(std::move(message), from);
   }
 
@@ -159,6 +171,7 @@ class exchange {
     }
     some |= settle_(post_.begin_next());
     some |= send_reports_();
+    some |= lent_.threads().send(post_, near_, run_);
     some |= lent_.execute_returned();
     const auto now = clock::now();
     if (now >= next_look_) {
@@ -169,7 +182,8 @@ class exchange {
       if (working && keeper_ != nullptr && keeper_->is_on() && keeper_->wants_unit(now)) some |= take_unit_();
     }
     const bool hungry = working && by_.size() > 1 && thief_.workers_idle();
-    if (working && by_.size() > 1 && !asked_) some |= ask_if_it_helps_(now, hungry);
+    if (working && by_.size() > 1 && !post_.awaits(kind::pushed)) some |= ask_(now, hungry);
+    if (working && !hungry) some |= answers_.serve_waiters(now, sender_());
     if (some)
       last_event_ = now;
     else
@@ -179,7 +193,8 @@ class exchange {
   void receive_(bytes message, int from) {
     incoming m(message, from);
     if (near_.take(m)) return;
-    if (m.kind() == kind::request) return answer_(m);
+    if (m.kind() == kind::request || m.kind() == kind::lifeline)
+      return answers_.answer(m, !post_.sends_to(from), sender_());  // not the same values twice
     if (m.run() == run_) {
       handle_(m);
       return m.kind() == kind::finish ? pass_on_outcome_(message) : void();
@@ -193,12 +208,8 @@ class exchange {
     try {
       send_below_(kind::finish, message);
     } catch (const std::bad_alloc&) {
-      refuse_outcome_(message.size());
+      refuse_outcome(by_.rank(), message.size());
     }
-  }
-  [[noreturn]] void refuse_outcome_(std::uint64_t size) const {
-    throw error("weft: no memory in process " + std::to_string(by_.rank()) +
-                " of the cluster for the result of the run, which has " + std::to_string(size) + " bytes");
   }
   /// A long message is complete, or nobody has memory for it. *Returns*: whether there was something to do.
   bool settle_(parcels::outcome o) {
@@ -210,20 +221,30 @@ class exchange {
         receive_(std::move(o.message), o.from);
         return true;
       case refused_there:
-        if (o.of == kind::tasks) lent_.refused(o.about);
+        if (o.of == kind::tasks || o.of == kind::pushed || o.of == kind::thread) lent_.refused(o.about);
         return true;
       case refused_here:
         break;
     }
-    if (o.of == kind::finish) refuse_outcome_(o.size);
-    o.of == kind::tasks ? note_answer_(false) : lent_.end_without_memory(o.about.first);
+    if (o.of == kind::finish) refuse_outcome(by_.rank(), o.size);
+    if (o.of == kind::tasks)
+      requests_.answered(false, clock::now());
+    else if (o.of == kind::pushed)
+      requests_.pushed(o.from, false, clock::now());
+    else if (o.of != kind::thread)
+      lent_.end_without_memory(o.about.first);
     return true;
   }
   void handle_(incoming& m) {
     if (parcels::is_one(m.kind())) return static_cast<void>(settle_(post_.handle(m)));
     switch (m.kind()) {
       case kind::tasks:
-        return take_in_(m);
+        requests_.answered(m.body().left() != 0, clock::now());
+        return take_in_(m, false);
+      case kind::pushed:
+        return take_pushed_(m);
+      case kind::thread:
+        return void(counters_.threads_received += execute_(m.body(), m.from()));
       case kind::ended:
         return lent_.take_back_all(m.body());
       case kind::declined:
@@ -246,7 +267,7 @@ class exchange {
         try {
           outcome_.resize(size);
         } catch (const std::bad_alloc&) {
-          refuse_outcome_(size);
+          refuse_outcome(by_.rank(), size);
         }
         return m.body().take(outcome_.data(), size);
       }
@@ -261,14 +282,14 @@ class exchange {
     }
   }
 
-  /// Asks if a worker has nothing to do, or soon will.
-  bool ask_if_it_helps_(clock::time_point now, bool hungry) {
-    const unsigned active = guests_.active(), all = thief_.workers();
-    ahead_ = active >= all;
-    if (ahead_ ? now < next_ahead_ || !pace_.asks_ahead(active - all, now) : !hungry || now < next_request_)
-      return false;
-    ask_(now);
-    return true;
+  /// Asks others for tasks if a worker has nothing to do, or soon will.
+  bool ask_(clock::time_point now, bool hungry) {
+    return requests_.ask(now, hungry, guests_.active(), thief_.workers(),
+                         [this](kind of, int to, unsigned number) {
+                           outgoing m(of, run_);
+                           m.body()(number);
+                           send_(to, of, m.seal());
+                         });
   }
   /// Gives tasks back that have waited for a worker too long.
   bool decline_() {
@@ -287,15 +308,6 @@ class exchange {
     send_(to, kind::declined, m.seal());
   }
 
-  /// Asks another process for tasks.
-  void ask_(clock::time_point now) {
-    outgoing m(kind::request, run_);
-    m.body()(pace_.number());
-    asked_ = true;
-    pace_.asked(now, ahead_);
-    ++counters_.requests;
-    send_(victims_.next(), kind::request, m.seal());
-  }
   /// Has a ready task executed here so that its end is recorded, as if it had come from another process.
   bool take_unit_() {
     writer w;
@@ -304,36 +316,27 @@ class exchange {
     execute_(all, by_.rank());
     return true;
   }
-  void answer_(incoming& m) {
-    if (const auto own = guests_.give_up_own()) lent_.declined(own->second, false);
-    const auto wanted = m.body().get<unsigned>();
-    outgoing answer(kind::tasks, m.run());
-    task_range lent;
-    if (m.run() == run_ && !over_) lent = lent_.lend(answer.body(), m.from(), wanted, batch_);
-    send_(m.from(), kind::tasks, answer.seal(), lent);
-  }
-  /// An answer has come, with `some` tasks or none.
-  void note_answer_(bool some) {
+  void take_pushed_(incoming& m) {
+    const int named = m.body().get<int>();
+    if (named < lifelines::nobody || named >= by_.size()) reader::refuse();
     const auto now = clock::now();
-    asked_ = false;
-    pace_.answered(now, some);
-    if (some) return victims_.has_given();
-    ++counters_.requests_in_vain;
-    next_ahead_ = now + pace_.pause();
-    if (ahead_) return;
-    next_request_ = now + victims_.has_nothing(options_.longest_pause);
+    const bool tasks = m.body().left() != 0;
+    requests_.pushed(m.from(), tasks, now);
+    if (named != lifelines::nobody && named != by_.rank()) requests_.hear_of(named, now);
+    const bool busy = guests_.active() >= thief_.workers();
+    if (tasks && !busy) pace_.came(now);
+    take_in_(m, busy);
   }
-  void take_in_(incoming& m) {
-    note_answer_(m.body().left() != 0);
-    while (m.body().left() != 0) counters_.closures_received += execute_(m.body(), m.from());
+  void take_in_(incoming& m, bool unasked) {
+    while (m.body().left() != 0) counters_.closures_received += execute_(m.body(), m.from(), unasked);
   }
   /// *Returns*: false if the task that comes next cannot be made here, as there is no memory, or as one of
   /// its values throws when it is read.
-  bool execute_(reader& from_there, int from) {
+  bool execute_(reader& from_there, int from, bool unasked = false) {
     reader task = from_there.part(from_there.get<std::uint64_t>());
     const auto id = reader(task).get<std::uint64_t>();
     try {
-      guests_.execute(task, from);
+      guests_.execute(task, from, unasked);
       return true;
     } catch (const error&) {  // the message is damaged
       throw;
@@ -354,9 +357,7 @@ class exchange {
   /// Tells those who execute tasks of a run that it was stopped.
   bool tell_stops_() {
     return lent_.tell_stops([this](int to, std::uint64_t id) {
-      outgoing m(kind::stop, run_);
-      m.body()(id);
-      send_(to, kind::stop, m.seal());
+      send_(to, kind::stop, about_task(kind::stop, id, run_));
       ++told_stops_;
     });
   }
@@ -369,7 +370,6 @@ class exchange {
 
   transport& by_;
   const process_tree tree_;
-  const cluster_options options_;
   const std::size_t batch_;  // from how many bytes on nothing is added to a message
   keeper* const keeper_;
   sched::outside_thief thief_;
@@ -380,16 +380,16 @@ class exchange {
   lent_tasks lent_;
   guests guests_;
   pace pace_;
-  victims victims_;
+  lifelines lines_;
+  requests requests_;
+  answers answers_;
   std::uint32_t run_ = 0;
-  bool asked_ = false;  // a request has no answer yet
-  bool ahead_ = false;  // it was sent while guests had all workers
   bool over_ = false, may_leave_ = false;
   int finished_below_ = 0;
   int told_stops_ = 0;  // that others have not seen yet
   bytes outcome_;
   std::vector<std::pair<int, bytes>> early_;  // messages of the next run
-  clock::time_point next_request_{}, next_ahead_{}, next_look_{}, last_event_{};
+  clock::time_point next_look_{}, last_event_{};
 };
 
 }  // namespace weft::inline WEFT_ABI::remote

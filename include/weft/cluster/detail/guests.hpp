@@ -71,9 +71,9 @@ class guests {
     for (base::backoff wait; count_.load(base::memory_order_acquire) != 0;) wait.wait();
   }
 
-  /// Executes the task of which another process has sent this. *Throws*: weft::error, std::bad_alloc, what
-  /// constructors of values throw.
-  void execute(reader& packed, int from) {
+  /// Executes the task of which another process has sent this. `unasked`: it is given up soon if no worker
+  /// has use for it. *Throws*: weft::error, std::bad_alloc, what constructors of values throw.
+  void execute(reader& packed, int from, bool unasked) {
     values_.begin_task(from);  // first: what was kept for the last one is not told again
     auto h = std::make_unique<host>();
     h->at = this;
@@ -108,7 +108,8 @@ class guests {
         news = report{from, kind::kept, m.seal()};
       }
       const std::lock_guard hold(mutex_);
-      h->ahead = from != by_.rank() && active_(thief_.workers()) == thief_.workers();
+      h->ahead = from != by_.rank() && !is_thread(id) && active_(thief_.workers()) == thief_.workers();
+      h->unasked = unasked;
       running_.emplace(h->name, entry{h->run.source, h.get()});
     } catch (...) {
       drop_(*h);
@@ -140,11 +141,11 @@ class guests {
     const std::lock_guard hold(mutex_);
     return active_(pace::most_at_once);
   }
-  /// Gives up a guest that came while all workers had something to do, and has waited for one for so long:
-  /// another process may have one. *Returns*: it; nothing if there is none.
+  /// Gives up a guest that came while all workers had something to do, and has waited for one for so long, or
+  /// was not asked for: another process may have one. *Returns*: it; nothing if there is none.
   std::optional<key> give_up(clock::duration at_least) {
     const auto now = clock::now();
-    return withdraw_([&](const host& h) { return h.ahead && now - h.come >= at_least; });
+    return withdraw_([&](const host& h) { return h.ahead && (h.unasked || now - h.come >= at_least); });
   }
   /// The same of one that has come from this process itself.
   std::optional<key> give_up_own() {
@@ -204,9 +205,7 @@ class guests {
       guests& self = *of->at;
       self.thief_.stop(of->run);
       try {
-        outgoing m(kind::stopped, self.run_);
-        m.body()(of->name.second);
-        self.report_({of->name.first, kind::stopped, m.seal()});
+        self.report_({of->name.first, kind::stopped, about_task(kind::stopped, of->name.second, self.run_)});
       } catch (...) {  // no memory: its end tells it, too
       }
     }
@@ -216,7 +215,7 @@ class guests {
     key name;
     std::unique_ptr<guest> task;
     clock::time_point come;
-    bool ahead = false;
+    bool ahead = false, unasked = false;
     recorded_unit unit;  // unless its keeper is null
     sched::run_state run;
     std::optional<std::stop_callback<on_stop>> stopping;
@@ -287,16 +286,19 @@ class guests {
     if (results) h.task->pack_results(w, thrown == nullptr);
     whole.close(w);
   }
-  /// Puts a result beside others for the same process. A long one goes alone.
+  /// Puts a result beside others for the same process. A long one goes alone, and so does a thread: it is
+  /// not to wait, and says nothing of how long tasks take.
   void add_result_(const key& of, clock::time_point come, outgoing& result) {
-    const bool alone = result.size() >= batch_ / 2;
+    const bool thread = is_thread(of.second), alone = thread || result.size() >= batch_ / 2;
     bool due = alone;
     {
       const std::lock_guard hold(mutex_);
       const auto now = clock::now(), begun = std::max(come, last_end_);
-      ends_.took += now - begun;
-      ++ends_.count;
-      last_end_ = now;
+      if (!thread) {
+        ends_.took += now - begun;
+        ++ends_.count;
+        last_end_ = now;
+      }
       if (alone) {
         reports_.push_back({of.first, kind::ended, result.seal(), {of.second, of.second}});
       } else {

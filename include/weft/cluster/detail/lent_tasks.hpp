@@ -6,6 +6,7 @@
 #include <weft/cluster/detail/keeper.hpp>
 #include <weft/cluster/detail/message.hpp>
 #include <weft/cluster/detail/parcels.hpp>
+#include <weft/cluster/detail/sent_threads.hpp>
 #include <weft/cluster/detail/sent_values.hpp>
 #include <weft/cluster/detail/travel.hpp>
 #include <weft/cluster/exceptions.hpp>
@@ -24,34 +25,40 @@
 
 namespace weft::inline WEFT_ABI::remote {
 
-/// To the runtime they count as executed, until they have ended there or come back unbegun.
+/// To the runtime they count as executed, until they have ended there or come back unbegun. Passes on what is
+/// told of threads that have gone to other processes.
 /// *Thread safety*: the thread that serves.
 class lent_tasks {
  public:
   /// `kept`: who records tasks; null: nobody.
-  lent_tasks(sched::outside_thief& thief, int processes, const cluster_options& options,
+  lent_tasks(sched::outside_thief& thief, transport& by, const cluster_options& options,
              cluster_counters& counters, keeper* kept)
       : thief_(thief),
         largest_(options.largest_task),
         counters_(counters),
         keeper_(kept),
-        values_(processes, options, counters) {}
+        values_(by.size(), options, counters),
+        threads_(by, options.largest_task, counters) {
+    thief.carry_threads_by(threads_);
+  }
   lent_tasks(const lent_tasks&) = delete;
   lent_tasks& operator=(const lent_tasks&) = delete;
 
+  /// The threads that have gone.
+  sent_threads& threads() noexcept { return threads_; }
   /// Whether this one may go.
   static bool may_go(const sched::closure& c) noexcept { return way_of(c) != nullptr; }
 
-  /// Appends ready tasks to an answer, the oldest first: one, since it is the largest as a rule; and where
-  /// that is from a large frame, more of them, at most `wanted`, until half of what is ready there is taken
-  /// or the answer has so many bytes. *Returns*: their numbers.
+  /// Appends ready tasks to an answer, the oldest first: one, since it is the largest as a rule; and more of
+  /// its frame, at most `wanted`, until half of what is ready there is taken or the answer has so many bytes.
+  /// *Returns*: their numbers.
   task_range lend(writer& w, int to, unsigned wanted, std::size_t bytes_at_most) {
     const task_range all{last_id_ + 1, 0};
     if (values_.on()) w.values(&values_);
     const sched::strand* last = nullptr;
     unsigned lent = 0;
     for (int tries = 0; lent < wanted && tries < 4 && w.bytes().size() < bytes_at_most;) {
-      sched::strand* const s = take_(last, lent);
+      sched::strand* const s = take_(last, lent, wanted);
       if (s == nullptr) break;
       if (send_(w, *s, to)) {
         last = s;
@@ -60,6 +67,7 @@ class lent_tasks {
         ++tries;
       }
     }
+    while (sched::strand* const s = thief_.next_taken()) keep_returned_(*s);
     return {all.first, last_id_};
   }
   /// Appends a ready task that is not shown to the keeper, for this process itself, where its end will be
@@ -81,6 +89,7 @@ class lent_tasks {
     std::uint64_t id = 0;
     bool well = false, stopped = false, results = false;
     r(id, well, stopped, results);
+    if (is_thread(id)) return threads_.take_back(id, r, well, stopped, results);
     const away a = no_longer_away_(id);
     sched::closure& c = sched::outside_thief::task_of(*a.place);
     std::exception_ptr thrown;
@@ -102,6 +111,7 @@ class lent_tasks {
   void declined(reader& r) {
     const auto id = r.get<std::uint64_t>();
     const bool stays = r.get<bool>();
+    if (is_thread(id)) return threads_.refused(id);
     if (stays) values_.answered(id, r);
     declined(id, stays);
   }
@@ -122,6 +132,7 @@ class lent_tasks {
   }
   /// So have those that were in a message for which the receiver had no memory.
   void refused(task_range r) {
+    if (is_thread(r.first)) return threads_.refused(r.first);
     for (std::uint64_t id = r.first; id <= r.last; ++id)
       if (away_.contains(id)) {
         values_.lost(id);
@@ -130,6 +141,7 @@ class lent_tasks {
   }
   /// A task has ended elsewhere, and there is no memory for what is told of that.
   void end_without_memory(std::uint64_t id) {
+    if (is_thread(id)) return threads_.end_without_memory(id);
     const away a = no_longer_away_(id);
     a.how->lose(sched::outside_thief::task_of(*a.place));
     thief_.end(*a.place, std::make_exception_ptr(std::bad_alloc()));
@@ -147,7 +159,7 @@ class lent_tasks {
   /// Calls `tell(to, id)` once for each task whose run was stopped.
   template <class Tell>
   bool tell_stops(Tell tell) {
-    bool some = false;
+    bool some = threads_.tell_stops(tell);
     for (auto& [id, a] : away_) {
       if (a.stopped || !sched::outside_thief::stopped(*a.place)) continue;
       a.stopped = some = true;
@@ -157,11 +169,13 @@ class lent_tasks {
   }
   /// The task has requested a stop of its run.
   void request_stop(std::uint64_t id) {
+    if (is_thread(id)) return threads_.request_stop(id);
     const auto found = away_.find(id);
     if (found != away_.end()) sched::outside_thief::request_stop(*found->second.place);
   }
   /// Nobody can tell any more how they have ended.
   void lose_all(const std::string& why) {
+    threads_.lose_all(why);
     for (auto& [id, a] : away_) {
       a.how->lose(sched::outside_thief::task_of(*a.place));
       thief_.end(*a.place, std::make_exception_ptr(error(why)));
@@ -184,13 +198,22 @@ class lent_tasks {
   };
 
   /// The next one to go, behind `last`, if there was one, and so many in all.
-  sched::strand* take_(const sched::strand* last, unsigned lent) {
+  sched::strand* take_(const sched::strand* last, unsigned lent, unsigned wanted) {
     if (!returned_.empty()) {
       sched::strand* const s = returned_.back();
       returned_.pop_back();
       return s;
     }
-    return last == nullptr ? thief_.steal() : thief_.steal_beside(*last, lent);
+    if (sched::strand* const s = thief_.next_taken()) return s;
+    return last == nullptr ? thief_.steal(wanted) : thief_.steal_beside(*last, lent);
+  }
+  /// The task goes to whoever has a worker first.
+  void keep_returned_(sched::strand& s) noexcept {
+    try {
+      returned_.push_back(&s);
+    } catch (const std::bad_alloc&) {
+      thief_.give_back(s);
+    }
   }
   /// *Returns*: false if it does not travel after all.
   bool send_(writer& w, sched::strand& s, int to) {
@@ -229,7 +252,7 @@ class lent_tasks {
       end_as_known_(s, *known);
       return false;
     }
-    ++counters_.closures_sent;
+    counters_.closures_sent += to != threads_.process();
     return true;
   }
   bool records_() const noexcept { return keeper_ != nullptr && keeper_->is_on(); }
@@ -296,6 +319,7 @@ class lent_tasks {
   cluster_counters& counters_;
   keeper* const keeper_;
   sent_values values_;
+  sent_threads threads_;
   std::uint64_t last_id_ = 0;
   std::unordered_map<std::uint64_t, away> away_;
   std::vector<sched::strand*> returned_;  // which others have declined

@@ -7,6 +7,7 @@
 #include <weft/cluster/detail/finished_tasks.hpp>
 #include <weft/cluster/detail/keeper.hpp>
 #include <weft/cluster/detail/run_checkpoints.hpp>
+#include <weft/cluster/detail/step_message.hpp>
 #include <weft/cluster/detail/task_travel.hpp>
 #include <weft/flow/runtime.hpp>
 #include <weft/system/prompt_thread.hpp>
@@ -14,6 +15,7 @@
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -65,7 +67,10 @@ class member {
  public:
   /// `options.runtime.workers` is the number of workers. *Throws*: as weft::runtime.
   member(transport& by, const cluster_options& options)
-      : by_(by), runtime_(options.runtime), keeper_(options.largest_task, runtime_.workers()) {
+      : by_(by),
+        options_(options),
+        runtime_(options.runtime),
+        keeper_(options.largest_task, runtime_.workers()) {
     if (options.part_bytes < 1 << 10 || options.part_bytes > 1 << 30)
       throw option_error(
           "weft: cluster_options::part_bytes is invalid; expected from 1024 to 1073741824 bytes");
@@ -137,6 +142,9 @@ class member {
     return checkpoints_->resume(path);
   }
 
+  /// What a step needs, with a transport of its own.
+  step_place place_for_steps(std::unique_ptr<transport> by) { return {runtime_, std::move(by), options_}; }
+
   weft::runtime& runtime() noexcept { return runtime_; }
   cluster_counters counters() const noexcept {
     cluster_counters all = exchange_ ? exchange_->counters() : cluster_counters{};
@@ -177,6 +185,7 @@ class member {
   };
 
   transport& by_;
+  const cluster_options options_;
   weft::runtime runtime_;
   keeper keeper_;
   recorded_unit root_;

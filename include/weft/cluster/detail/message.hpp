@@ -17,6 +17,8 @@ namespace weft::inline WEFT_ABI::remote {
 enum class kind : std::uint8_t {
   request,    ///< for so many tasks
   tasks,      ///< the answer: some, or none
+  lifeline,   ///< the same as a request, but the answer may wait until there are tasks
+  pushed,     ///< that answer: some; or none, and who may have some
   ended,      ///< tasks have ended: what they have written, or thrown
   declined,   ///< the process to which a task was sent has no worker for it, or no memory
   stop,       ///< the run of a task was stopped, says the process from which it comes
@@ -26,6 +28,7 @@ enum class kind : std::uint8_t {
   more,       ///< asks for a part of it
   part,       ///< that
   refused,    ///< there is no memory for it
+  thread,     ///< a thread that goes on here
   kept,       ///< what of the values of a task its receiver has kept and given up
   finish,     ///< down the tree from process 0: the run is over, and its outcome
   finished,   ///< up the tree: nothing of this process, and of those below it, is under way any more
@@ -33,6 +36,10 @@ enum class kind : std::uint8_t {
   beat,       ///< to a neighbour in the tree: this process is there
   gone,       ///< the same: this process takes part in no other run
 };
+
+/// Tasks and threads that are in other processes are numbered by where they come from; this bit says which.
+inline constexpr std::uint64_t thread_bit = std::uint64_t{1} << 63;
+constexpr bool is_thread(std::uint64_t id) noexcept { return (id & thread_bit) != 0; }
 
 /// One of several parts of a message, with its size in front.
 class item_frame {
@@ -69,6 +76,13 @@ class outgoing {
   writer w_;
 };
 
+/// A message that says nothing but of which task it is.
+inline bytes about_task(kind k, std::uint64_t id, std::uint32_t run) {
+  outgoing m(k, run);
+  m.body()(id);
+  return m.seal();
+}
+
 /// A message that has come.
 class incoming {
  public:
@@ -97,5 +111,11 @@ class incoming {
   remote::kind kind_{};
   std::uint32_t run_ = 0;
 };
+
+/// Throws that there is no memory for the outcome of a run, which has so many bytes.
+[[noreturn]] inline void refuse_outcome(int process, std::uint64_t size) {
+  throw error("weft: no memory in process " + std::to_string(process) +
+              " of the cluster for the result of the run, which has " + std::to_string(size) + " bytes");
+}
 
 }  // namespace weft::inline WEFT_ABI::remote

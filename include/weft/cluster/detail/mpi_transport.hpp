@@ -11,6 +11,7 @@
 #include <array>
 #include <climits>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,12 +45,13 @@ class mpi_transport final : public transport {
   }
 
   std::size_t longest() const noexcept override { return INT_MAX; }
-  void send(int to, bytes message) override {
+  using transport::send;
+  void send(int to, bytes message, std::function<void()> left) override {
     require_length(message, longest());
     if (requests_.size() == requests_.capacity())  // so that nothing throws once the message is under way
       requests_.reserve(2 * requests_.size() + looked_at);
-    sent_.push_back(std::move(message));
-    const bytes& m = sent_.back();
+    sent_.push_back({std::move(message), std::move(left)});
+    const bytes& m = sent_.back().content;
     MPI_Request request = MPI_REQUEST_NULL;
     const int code =
         MPI_Isend(m.data(), static_cast<int>(m.size()), MPI_BYTE, to, tag, group_.handle(), &request);
@@ -92,6 +94,11 @@ class mpi_transport final : public transport {
   struct arriving {
     int from;
     bytes content;
+  };
+  /// One that is leaving, and whom to tell when it has left.
+  struct leaving {
+    bytes content;
+    std::function<void()> left;
   };
   /// How many messages are looked at in one call: more than one for each that is sent, so that they do not
   /// pile up, and no more the more there are.
@@ -160,8 +167,10 @@ class mpi_transport final : public transport {
       if (requests_[i] != MPI_REQUEST_NULL) continue;
       std::swap(sent_[i], sent_.back());
       requests_[i] = requests_.back();
+      const std::function<void()> left = std::move(sent_.back().left);
       sent_.pop_back();
       requests_.pop_back();
+      if (left) left();
     }
   }
 
@@ -169,7 +178,7 @@ class mpi_transport final : public transport {
   processor_room processors_;
   std::vector<int> machines_;  // each called by its first process
   // Messages on their way, and the request of each at the same place: MPI takes an array of requests.
-  std::vector<bytes> sent_;
+  std::vector<leaving> sent_;
   std::vector<MPI_Request> requests_;
   std::size_t next_ = 0;  ///< the place that is looked at next
   // The same of long messages that are coming.

@@ -16,6 +16,13 @@
 
 namespace weft::inline WEFT_ABI::remote {
 
+/// *Throws*: weft::error: a process has not answered for so long.
+[[noreturn]] inline void refuse_silence(int process, std::chrono::milliseconds silence) {
+  const auto ms = silence.count();
+  const std::string limit = ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
+  throw error("weft: process " + std::to_string(process) + " of the cluster has not answered for " + limit);
+}
+
 /// Sends `beat` and `gone`, and takes them. Beats may come when their run is over; they say nothing then.
 /// *Thread safety*: the thread that serves.
 class neighbours {
@@ -53,10 +60,7 @@ class neighbours {
   /// is silent.
   void look(base::clock::time_point now) {
     const int silent = pulse_.look(now, [this](int to) { send_(to, kind::beat); });
-    if (silent < 0) return;
-    const auto ms = silence_.count();
-    const std::string limit = ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
-    throw error("weft: process " + std::to_string(silent) + " of the cluster has not answered for " + limit);
+    if (silent >= 0) refuse_silence(silent, silence_);
   }
   /// This process takes part in no other run; tells the neighbours, and waits until none of them does. Those
   /// that are in a run, or begin one, end the job. *Throws*: weft::error.

@@ -52,6 +52,9 @@ class pace {
     if (!ahead_) began_ = now;
   }
 
+  /// Tasks have come while a worker had no guest, without a request that was to be answered at once.
+  void came(time_point now) noexcept { began_ = now; }
+
   /// How many tasks to ask for. At first one, then at most four times as many as before.
   unsigned number() noexcept {
     const auto most = length_ == duration{} ? 1 : std::max<duration::rep>(work_() / length_, 1);

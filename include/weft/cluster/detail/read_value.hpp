@@ -31,8 +31,7 @@ template <class T>
 std::optional<std::span<const std::byte>> bytes_in_place(const T& value) noexcept {
   if constexpr (dense<T>)
     return std::as_bytes(std::span(&value, 1));
-  else if constexpr (block<T> && !travels_as_bytes<T> && !serializes_itself<T, writer> &&
-                     !serialized_by_function<T, writer>)
+  else if constexpr (block<T> && !travels_as_bytes<T> && !names_parts<T>)
     return std::as_bytes(std::span(std::ranges::data(value), std::ranges::size(value)));
   else
     return {};
@@ -48,12 +47,12 @@ void pack_read(const T& value, writer& w) {
     const std::size_t at = w.bytes().size();
     w(value_form::whole);
     sent_values* const known = w.values();
-    if (known == nullptr) return w(value);
+    if (known == nullptr) return static_cast<void>(w(value));
     const auto key = [](std::span<const std::byte> content) {
       return value_key{content_hash::of(content), content.size(), typeid(T)};
     };
     if (const auto content = bytes_in_place(value)) {  // so what is kept need not be packed
-      if (content->size() < known->least()) return w(value);
+      if (content->size() < known->least()) return static_cast<void>(w(value));
       const value_key k = key(*content);
       if (known->refer(k, w, at)) return;
       w(value);

@@ -39,6 +39,12 @@ struct checkpoint {
   std::vector<checkpoint_part> parts;
 };
 
+/// Whether an outcome is there.
+template <class T>
+bool is_ready(const std::future<T>& f) {
+  return f.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
 /// Those of one process. The file `path` names the last whole one, and is replaced at once; parts are files
 /// "<path>.part-<number>-<which>". *Thread safety*: one thread, which is not kept waiting by files.
 /// *Throws*: std::system_error; what a thread of its own has thrown, when its outcome is asked for.
@@ -83,6 +89,8 @@ class step_checkpoints {
     if (!is_ready_(part_, wait)) return std::nullopt;
     return part_.get();
   }
+  /// Whether no part is being written.
+  bool is_written() const { return !part_.valid() || is_ready(part_); }
   /// Waits for a part that nobody needs.
   void forget() noexcept {
     try {
@@ -165,7 +173,7 @@ class step_checkpoints {
   static bool is_ready_(const std::future<T>& f, bool wait) {
     if (!f.valid()) return false;
     if (wait) f.wait();
-    return f.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    return is_ready(f);
   }
   std::string part_name_(std::uint64_t number, std::size_t which) const {
     return name_ + ".part-" + io::hexadecimal(number) + "-" + std::to_string(which);

@@ -10,6 +10,7 @@
 #include <weft/cluster/partition_options.hpp>
 #include <weft/system/prompt_thread.hpp>
 
+#include <future>
 #include <string>
 
 namespace weft::inline WEFT_ABI::remote {
@@ -23,7 +24,7 @@ class step_exchange {
         by_(*at_.by),
         options_(options),
         mail_(by_),
-        talk_(by_, at_.runtime.workers(), step_, mail_, counters_),
+        talk_(by_, at_.runtime.workers(), at_.options, step_, mail_, options_.ahead_bytes),
         leader_(step_, options_, by_.size(), files_) {}
   step_exchange(const step_exchange&) = delete;
   step_exchange& operator=(const step_exchange&) = delete;
@@ -85,6 +86,7 @@ class step_exchange {
     if (std::exchange(has_thrown_, true) && files_) files_->forget();
     std::exception_ptr thrown;
     guarded_([&] {
+      talk_.begin_watch();
       writer mine;
       mine(iterations);
       bytes told =
@@ -123,12 +125,15 @@ class step_exchange {
     files_->forget();
     outcome o;
     std::optional<checkpoint> last;
-    guarded_([&] {
+    watched_([&] {
       writer none;
       agree_(none, o, [this](const std::vector<bytes>&, writer& w) { leader_.tell_last_checkpoint(w); });
       if (!o.thrown) last = reader{std::span<const std::byte>(o.told)}.get<std::optional<checkpoint>>();
       if (!last) return;
-      writer mine = attempt_([&](writer&) { files_->load(*last); });
+      auto loaded =
+          std::async(std::launch::async, [&] { return attempt_([&](writer&) { files_->load(*last); }); });
+      talk_.serve_until([&loaded] { return is_ready(loaded); });
+      writer mine = loaded.get();
       agree_(mine, o, [&](const std::vector<bytes>& all, writer& w) { leader_.end_loading(all, *last, w); });
       all_valid_ = true;
       has_thrown_ = o.thrown != nullptr;
@@ -142,21 +147,30 @@ class step_exchange {
     require_checkpoints_();
     files_->forget();
     outcome o;
-    guarded_([&] {
+    watched_([&] {
       writer none;
       agree_(none, o, [this](const std::vector<bytes>&, writer& w) { leader_.begin_saving(w); });
       const auto number = o.thrown ? 0 : reader{std::span<const std::byte>(o.told)}.get<std::uint64_t>();
       if (number == 0) return;
-      writer mine = attempt_([&](writer& w) {
-        write_checkpoint_(number);
-        w(*files_->take_written(true));
-      });
+      writer mine = attempt_([&](writer&) { write_checkpoint_(number); });
+      talk_.serve_until([this] { return files_->is_written(); });
+      if (reader{std::span<const std::byte>(mine.bytes())}.get<bool>())
+        mine = attempt_([&](writer& w) { w(*files_->take_written(true)); });
       agree_(mine, o, [this](const std::vector<bytes>& all, writer& w) { leader_.end_saving(all, w); });
     });
     if (o.thrown) std::rethrow_exception(o.thrown);
   }
 
-  const partition_counters& counters() const noexcept { return counters_; }
+  partition_counters counters() const noexcept {
+    partition_counters all = counters_;
+    all.messages = talk_.traffic().messages;
+    all.bytes = talk_.traffic().bytes;
+    all.long_messages = talk_.traffic().long_messages;
+    all.memory_refused = talk_.traffic().memory_refused;
+    all.values_held = talk_.values_held();
+    all.most_ahead = mail_.most_ahead();
+    return all;
+  }
   const std::vector<unsigned>& processor() const noexcept { return plan_->processor(); }
   std::size_t tasks() const noexcept { return step_.tasks().size(); }
   bool placed() const noexcept { return plan_.has_value(); }
@@ -203,6 +217,7 @@ class step_exchange {
       if (before) ++counters_.redistributions;
       place_(next);
     }
+    make_room_();
     mail_.begin(talk_.stage(), size_(), plan_->channels().size());
     talk_.begin_stage();
     if (before) move_all_(*before, [this](std::uint32_t o, unsigned p) { return plan_->needs(o, p); });
@@ -233,10 +248,24 @@ class step_exchange {
     {
       const joined at_end{root, mail_};
       const base::prompt_thread serves;
-      talk_.serve_until([&ended] { return ended.load(base::memory_order_acquire); });
+      try {
+        talk_.serve_until([&ended] { return ended.load(base::memory_order_acquire); });
+      } catch (...) {  // the others do not wait for what tasks are still at
+        by_.fail(detail::look_at(std::current_exception()).text);
+        throw;
+      }
     }
     talk_.flush();
     return report_(unwritten);
+  }
+  /// For the values of a round. Each process may send its part of one half unasked, which all know of each
+  /// other.
+  void make_room_() {
+    std::vector<std::size_t> granted = plan_->senders(static_cast<unsigned>(by_.size()));
+    for (std::size_t& n : granted) n = options_.ahead_bytes / 2 / std::max<std::size_t>(n, 1);
+    const std::size_t unasked = granted[rank_()];
+    talk_.begin_round(std::move(granted));
+    mail_.make({options_.ahead_bytes - options_.ahead_bytes / 2, unasked, options_.ahead_bytes});
   }
   /// Tells process 0 what this one has done in a round. `unwritten`: why there is no part of a checkpoint;
   /// maybe null. *Returns*: the verdict.
@@ -323,17 +352,22 @@ class step_exchange {
         if (p == rank_()) talk_.expect_move();
         if (holder != rank_()) continue;
         const auto& object = step_.objects()[o];
-        if (!value)
-          value = attempt_([&](writer& w) {
-            w.limit(longest_value(by_));
-            object.kind->pack(object.at, w);
-          });
+        if (!value) value = attempt_([&](writer& w) { object.kind->pack(object.at, w); });
         talk_.move(static_cast<int>(p), o, value->bytes());
       }
     }
     talk_.await_moves();
   }
 
+  /// The same, and the neighbours are watched.
+  template <class Go>
+  void watched_(Go go) {
+    guarded_([&] {
+      talk_.begin_watch();
+      go();
+      talk_.end_watch();
+    });
+  }
   /// An error here concerns all processes: they cannot go on without this one.
   template <class Go>
   void guarded_(Go go) {

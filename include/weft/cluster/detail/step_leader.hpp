@@ -172,7 +172,7 @@ class step_leader {
     }
     if (left_ == 0) {
       checkpoints_.end_run();
-      return w(order::finish);
+      return static_cast<void>(w(order::finish));
     }
     const std::uint64_t n = std::min({left_, round_length_, checkpoints_.longest_round()});
     left_ -= n;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/cluster/detail/message.hpp>
+#include <weft/cluster/options.hpp>
 #include <weft/cluster/transport.hpp>
 #include <weft/flow/runtime.hpp>
 
@@ -17,6 +18,7 @@ enum class step_kind : std::uint8_t {
   value,    ///< of an object, for a task
   move,     ///< values of objects, between rounds
   failed,   ///< something has failed, at this place of the serial order
+  used,     ///< so many bytes of the values that its receiver has sent
 };
 
 /// These messages have a transport of their own, so they need no kind of the cluster's: theirs comes first in
@@ -27,16 +29,17 @@ inline outgoing step_message(step_kind k, std::uint32_t stage) {
   return m;
 }
 
-/// How many bytes the value of an object may have, which goes in one message.
-inline std::size_t longest_value(const transport& by) noexcept {
+/// How many bytes a part of a long message has.
+inline std::size_t part_bytes_of(const transport& by, const cluster_options& options) noexcept {
   constexpr std::size_t head = 64;  // of any of these messages; less, really
-  return by.longest() - std::min(by.longest(), head);
+  return std::min(options.part_bytes, by.longest() - std::min(by.longest() - 1, head));
 }
 
 /// What a cluster lends to a step.
 struct step_place {
   weft::runtime& runtime;
   std::unique_ptr<transport> by;
+  cluster_options options;
 };
 
 }  // namespace weft::inline WEFT_ABI::remote

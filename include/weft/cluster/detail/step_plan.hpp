@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::remote {
@@ -69,6 +70,17 @@ class step_plan {
   }
 
   static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+
+  /// From how many processes values come to each.
+  std::vector<std::size_t> senders(unsigned processes) const {
+    std::vector<std::pair<unsigned, unsigned>> pairs;  // to and from
+    for (const step_channel& c : channels_) pairs.emplace_back(c.to, c.from);
+    std::sort(pairs.begin(), pairs.end());
+    pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+    std::vector<std::size_t> n(processes);
+    for (const auto& p : pairs) ++n[p.first];
+    return n;
+  }
 
   const std::vector<unsigned>& processor() const noexcept { return processor_; }
   const std::vector<step_channel>& channels() const noexcept { return channels_; }

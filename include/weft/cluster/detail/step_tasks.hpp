@@ -148,12 +148,13 @@ class own_task final : public step_task {
   step_mail& mail_;
 };
 
-/// Sends a value as soon as it is written.
+/// Sends a value as soon as it is written; it has not ended before there is room for that.
 class sending_task final : public step_task {
  public:
   sending_task(const step_record& of, std::uint32_t object, std::uint32_t writer, int priority,
                step_mail& mail)
-      : step_task({.name = "send", .priority = priority}, {{of.objects()[object].at, mode::read}}, true),
+      : step_task({.name = "send", .priority = priority, .event = true},
+                  {{of.objects()[object].at, mode::read}}, true),
         of_(of.objects()[object]),
         object_(object),
         writer_(writer),
@@ -165,11 +166,14 @@ class sending_task final : public step_task {
 
  private:
   void execute(std::uint64_t iteration) override {
+    const std::uint64_t place = mail_.place(iteration, writer_);
     try {
       // Relaxed: read when no task runs.
-      size_.store(mail_.send(iteration, targets_, of_.at, *of_.kind), base::memory_order_relaxed);
+      size_.store(mail_.send(iteration, place, targets_, of_.at, *of_.kind), base::memory_order_relaxed);
+    } catch (const abandoned&) {
+      throw;
     } catch (...) {
-      mail_.fail(mail_.place(iteration, writer_), std::current_exception());
+      mail_.fail(place, std::current_exception());
       throw;
     }
   }

@@ -7,6 +7,7 @@
 #include <weft/cluster/detail/repeatable.hpp>
 #include <weft/cluster/detail/travel.hpp>
 #include <weft/flow/fork.hpp>
+#include <weft/flow/loop.hpp>
 
 #include <concepts>
 #include <optional>
@@ -24,12 +25,22 @@ template <class F>
 inline constexpr bool is_stateless = std::is_empty_v<F> && std::is_trivially_copyable_v<F>;
 template <class F>
 inline constexpr bool callable_travels = is_function<F> || is_stateless<F> || travels<F>;
+/// A loop, or a part of one: what it calls.
+template <class F>
+inline constexpr bool is_loop = false;
+template <class I, class F, bool Divides, class... Parameters>
+inline constexpr bool is_loop<flow::loop<I, F, Divides, Parameters...>> = true;
+template <class I, class F, bool Divides, class... Parameters>
+inline constexpr bool callable_travels<flow::loop<I, F, Divides, Parameters...>> = callable_travels<F>;
 
 template <class F>
 void pack_callable(const F& f, writer& w) {
   if constexpr (is_function<F>) {
     const code_address a = loaded_code::at_start().find(reinterpret_cast<const void*>(f));
     w(a.module, a.offset);
+  } else if constexpr (is_loop<F>) {
+    w(f.first, f.last, static_cast<std::uint64_t>(f.options.grain));
+    pack_callable(f.f, w);
   } else if constexpr (!is_stateless<F>) {
     w(f);
   }
@@ -40,6 +51,12 @@ F unpack_callable(reader& r) {
     code_address a;
     r(a.module, a.offset);
     return reinterpret_cast<F>(const_cast<void*>(loaded_code::at_start().at(a)));
+  } else if constexpr (is_loop<F>) {  // the task of a loop has its name
+    decltype(F::first) first{}, last{};
+    std::uint64_t grain = 0;
+    r(first, last, grain);
+    if (!(first < last)) reader::refuse();
+    return {{.grain = static_cast<std::size_t>(grain)}, first, last, unpack_callable<decltype(F::f)>(r)};
   } else if constexpr (is_stateless<F>) {
     union stateless {
       stateless() noexcept {}
@@ -196,6 +213,10 @@ struct travel_key<task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...
         r(options.priority);
       }
       F f = remote::unpack_callable<F>(r);
+      if constexpr (remote::is_loop<F>) {
+        f.options.name = options.name;
+        f.options.priority = options.priority;
+      }
       (std::get<I>(arguments).unpack(r), ...);
       root = ::new (static_cast<void*>(room))
           task_type(std::move(f), result.target(), &options, std::get<I>(arguments).take()...);
@@ -295,8 +316,8 @@ struct travel_key<task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...
     return how;
   }
 
-  static constexpr bool repeats =
-      std::is_void_v<R> && std::copy_constructible<F> && (remote::argument_repeats<Adaptors> && ...);
+  static constexpr bool repeats = std::is_void_v<R> && std::copy_constructible<F> && !divides<F> &&
+                                  (remote::argument_repeats<Adaptors> && ...);
   static std::unique_ptr<remote::repeatable> repeat(const sched::closure& c) {
     auto& self = const_cast<task_type&>(static_cast<const task_type&>(c));
     return std::make_unique<remote::repeated<F, Adaptors...>>(self.f_, self.template kept<I>()...);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <random>
 #include <string>
@@ -91,7 +92,11 @@ class thread_transport : public transport {
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return hub_.size(); }
   std::size_t longest() const noexcept override { return hub_.longest(); }
-  void send(int to, bytes message) override { hub_.send(rank_, to, std::move(message)); }
+  using transport::send;
+  void send(int to, bytes message, std::function<void()> left) override {
+    hub_.send(rank_, to, std::move(message));
+    if (left) left();
+  }
   int receive(bytes& message) override { return hub_.receive(rank_, message); }
   void wait(std::chrono::nanoseconds at_most) override { hub_.wait(rank_, at_most); }
   void wake() noexcept override { hub_.wake(rank_); }

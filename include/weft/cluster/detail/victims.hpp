@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::remote {
@@ -31,18 +32,22 @@ class victims {
       : rank_(rank),
         others_(static_cast<int>(machines.size()) - 1),
         random_(static_cast<std::uint64_t>(rank) * 0x9E3779B97F4A7C15ull + 1) {
-    const auto number = [&](std::size_t i) { return static_cast<int>(i) - (static_cast<int>(i) > rank); };
     for (std::size_t i = 0; i < machines.size(); ++i)
       if (static_cast<int>(i) != rank && machines[i] == machines[static_cast<std::size_t>(rank)])
-        near_.push_back(number(i));
+        near_.push_back(number_(static_cast<int>(i)));
     if (near_.size() == static_cast<std::size_t>(others_)) near_.clear();
   }
 
   /// Nothing was asked in vain yet in this run.
-  void begin() noexcept { misses_ = 0; }
+  void begin() noexcept {
+    misses_ = 0;
+    told_ = -1;
+  }
   /// Whom to ask now. *Requires*: there are others.
   int next() noexcept {
-    giver_asked_ = giver_ >= 0 && prefers_giver_();
+    const bool told = told_ >= 0;
+    if (told) giver_ = std::exchange(told_, -1);
+    giver_asked_ = told || (giver_ >= 0 && prefers_giver_());
     if (giver_asked_)
       last_ = giver_;
     else if (misses_ < std::min(static_cast<int>(near_.size()), near_first))
@@ -57,18 +62,32 @@ class victims {
     giver_ = last_;
     misses_ = 0;
   }
-  /// It had nothing. *Returns*: how long to wait before the next request: not at all at first, then longer
-  /// each time that so many were in vain. Where there are a thousand processes, most have nothing at the
-  /// beginning and at the end of a run: to ask all of them without a pause would be most of the messages.
+  /// A process that was not asked now has given one.
+  void has_given(int process) noexcept {
+    giver_ = number_(process);
+    misses_ = 0;
+  }
+  /// This process may have some: it is asked next.
+  void hear_of(int process) noexcept { told_ = number_(process); }
+  /// It had nothing. *Returns*: how long to wait before the next request: not at all at first, then twice as
+  /// long each time. Where there are a thousand processes, most have nothing at the beginning and at the end
+  /// of a run: to ask all of them without a pause would be most of the messages.
   std::chrono::microseconds has_nothing(std::chrono::microseconds at_most) noexcept {
     if (!giver_asked_ && misses_ == 0) luck_ -= luck_ / 8;
-    const int rounds = ++misses_ / std::clamp(others_, 1, 8);
-    return std::min(std::chrono::microseconds(rounds == 0 ? 0 : 5 << std::min(rounds, 12)), at_most);
+    ++misses_;
+    if (!many_in_vain()) return {};
+    return std::min(first_pause * (1 << std::min(misses_ - in_a_row_(), 16)), at_most);
   }
+  /// Whether so many requests in a row were in vain that there is little to be had.
+  bool many_in_vain() const noexcept { return misses_ >= in_a_row_(); }
 
  private:
   static constexpr int certain = 256, least = 16;
   static constexpr int near_first = 3;  // so many requests in vain before others are asked
+  static constexpr std::chrono::microseconds first_pause{50};
+
+  int in_a_row_() const noexcept { return std::clamp(others_, 1, 8); }
+  int number_(int process) const noexcept { return process - (process > rank_); }
 
   bool prefers_giver_() noexcept {
     if (misses_ == 0) return static_cast<int>(next_random_() % certain) >= std::max(luck_, least);
@@ -84,6 +103,7 @@ class victims {
   std::vector<int> near_;  // the others of this machine, if there are more machines
   std::uint64_t random_;
   int last_ = -1, giver_ = -1;  // not counting this process
+  int told_ = -1;               // the same: who may have tasks, as another process has said
   bool giver_asked_ = false;    // the last time
   int luck_ = certain / 2;      // how often one chosen at random had a task, while there were some
   int misses_ = 0;              // answers without a task in a row

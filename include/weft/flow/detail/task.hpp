@@ -109,8 +109,8 @@ inline constexpr bool right_travels =
     (Adaptor::access || Adaptor::plain || Adaptor::parts != 0);
 
 /// The same of a task with all of these.
-template <class F, class... Adaptors>
-inline constexpr bool rights_travel = (right_travels<Adaptors> && ... && !divides<F>);
+template <class... Adaptors>
+inline constexpr bool rights_travel = (right_travels<Adaptors> && ...);
 
 /// A closure with its payload. The addresses of the objects come first, as sched::closure::objects() expects:
 /// those of the accesses in order of the parameters, then the result's.
@@ -314,7 +314,7 @@ class task<F, R, WithOptions, std::index_sequence<I...>, Adaptors...> final : pu
     (note_kind<I>(kinds), ...);
     return kinds;
   }();
-  static constexpr bool travels = rights_travel<F, Adaptors...>;
+  static constexpr bool travels = rights_travel<Adaptors...>;
   static constexpr sched::descriptor what_{&run_,
                                            &drop_,
                                            modes_.data(),

@@ -19,6 +19,8 @@
 
 namespace weft::inline WEFT_ABI::sched {
 
+struct thread_carrier;
+
 /// Memory for the exceptions of strands that have no other left.
 /// *Thread safety*: any thread, any member.
 class last_memory_pool {
@@ -287,6 +289,7 @@ class engine {
   base::atomic<std::uint32_t> awoken{0};     ///< how often a worker has come back from sleep
   base::atomic<unsigned> visitors{0};        ///< workers of other engines that hand a caller back
   std::vector<std::unique_ptr<worker>> workers;
+  thread_carrier* carrier = nullptr;  ///< of threads to other processes; constant while a run is going on
 
  private:
   /// Where no fence for others is to be had: what they have stored is seen by everybody long before this

@@ -6,6 +6,8 @@
 #include <weft/sched/outside_thief.hpp>
 #include <weft/task/task_keeper.hpp>
 
+#include <algorithm>
+
 namespace weft::inline WEFT_ABI::sched {
 
 WEFT_FUNCTION outside_thief::outside_thief(engine& from, thief_filter may_take)
@@ -15,11 +17,18 @@ WEFT_FUNCTION outside_thief::outside_thief(engine& from, thief_filter may_take)
 }
 
 WEFT_FUNCTION outside_thief::~outside_thief() {
+  engine_.carrier = nullptr;
   if (hand_->spare_ != nullptr) engine_.put_strand(*hand_->spare_);
 }
 
-WEFT_FUNCTION strand* outside_thief::steal() noexcept {
+WEFT_FUNCTION thread_carrier* carrier_of(const strand& s) noexcept { return s.executor->home().carrier; }
+
+WEFT_FUNCTION void outside_thief::carry_threads_by(thread_carrier& c) noexcept { engine_.carrier = &c; }
+
+WEFT_FUNCTION strand* outside_thief::steal(std::size_t wanted) noexcept {
+  hand_->more_wanted_ = wanted - 1;
   strand* const got = hand_->steal();
+  std::reverse(hand_->more_.begin(), hand_->more_.end());  // so that the last one is the next
   // Nobody executes it here: what it stands for has no frames to look into.
   hand_->running_.store(nullptr, base::memory_order_relaxed);  // no thief knows this worker
   if (got == nullptr) hand_->announce_hunger();
@@ -32,6 +41,13 @@ WEFT_FUNCTION strand* outside_thief::steal(thief_filter may_take) noexcept {
   strand* const got = steal();
   hand_->may_take_ = usual;
   return got;
+}
+
+WEFT_FUNCTION strand* outside_thief::next_taken() noexcept {
+  if (hand_->more_.empty()) return nullptr;
+  strand* const next = hand_->more_.back();
+  hand_->more_.pop_back();
+  return next;
 }
 
 WEFT_FUNCTION strand* outside_thief::steal_beside(const strand& s, std::size_t taken) noexcept {

@@ -132,12 +132,15 @@ inline strand* worker::steal_from_running(strand& s) {
     count(counter::steal_attempts);
     steal_entry entry(s);
     if (entry.answered() || fence_for(entry)) got = take_from(s);
-    const bool counted = got != nullptr && got->source_graph == nullptr &&
-                         got->root.current.load(memory_order_relaxed)->counted;
-    if (counted) s.taken.fetch_add(1, memory_order_relaxed);  // ordered by attention
+    const auto is_counted = [](const strand& t) {
+      return t.source_graph == nullptr && t.root.current.load(memory_order_relaxed)->counted;
+    };
+    auto counted = static_cast<std::uint32_t>(got != nullptr && is_counted(*got));
+    for (const strand* const t : more_) counted += is_counted(*t);
+    if (counted != 0) s.taken.fetch_add(counted, memory_order_relaxed);  // ordered by attention
     // Release pairs with the acquire in attend and look: the owner sees what was taken.
     if (got == nullptr && !s.cooldown.lies_ahead()) s.attention.fetch_or(hungry, memory_order_release);
-    if (counted) s.attention.fetch_or(took, memory_order_release);
+    if (counted != 0) s.attention.fetch_or(took, memory_order_release);
     if (got == nullptr && may_take_ != nullptr) in_vain_.note(s);
   }
   s.mutex.unlock();
@@ -192,24 +195,51 @@ inline strand* worker::take_from(strand& s) noexcept {
   closure* const c = found.ready;
   if (c == nullptr && found.only_graphs) s.visits.begin(s.exposed.count());
   if (c == nullptr || !engine::take_place(s)) return nullptr;
+  take_closure(s, *c, found.ready_above);
+  if (more_wanted_ != 0) take_more(s, *found.in, found.ready_above);
+  return thief;
+}
+
+/// Takes a closure into the strand that spare() has returned. *Requires*: alone inside `s`, of which the
+/// thief has a place.
+inline void worker::take_closure(strand& s, closure& c, const frame* below) noexcept {
   const auto start = base::clock::now();
-  spare_ = nullptr;
+  strand* const thief = std::exchange(spare_, nullptr);
   // Relaxed: the owner sees it behind the entry protocol, other thieves under the lock.
-  c->state.store(closure_state::stolen, base::memory_order_relaxed);
+  c.state.store(closure_state::stolen, base::memory_order_relaxed);
   count(counter::steals);
   thief->victim = &s;
-  thief->victim_below = found.ready_above;
+  thief->victim_below = below;
   thief->victim_cooldown = s.cooldown.last();
-  const int own = c->what->options(*c).priority;
+  const int own = c.what->options(c).priority;
   thief->priority = own != 0 ? own : s.priority;
-  thief->root.current.store(c, base::memory_order_relaxed);           // published by the lock in adopt
+  thief->root.current.store(&c, base::memory_order_relaxed);          // published by the lock in adopt
   engine::join_run(*thief, *s.run.load(base::memory_order_relaxed));  // constant while the strand is in use
   thief->batch.start = base::clock::now();
   thief->taking = thief->batch.start - start;
   begin(*thief);
-  thief->deepest = s.exposed.deepest_below(c->depth);
+  thief->deepest = s.exposed.deepest_below(c.depth);
   adopt(*thief);
-  return thief;
+}
+
+/// Takes more closures of a frame from which one was taken, until as many are taken as are left. *Requires*:
+/// alone inside `s`.
+inline void worker::take_more(strand& s, const frame& f, const frame* below) noexcept {
+  closure* ready[granularity::large_frame];
+  unsigned n = 0;
+  try {
+    n = find_all_ready(f, rights_, may_take_, ready);
+    more_.reserve(more_.size() + n);
+  } catch (const std::bad_alloc&) {  // one has to do
+    n = 0;
+  }
+  const std::size_t most = std::min<std::size_t>(n / 2, more_wanted_);
+  for (std::size_t i = 0; i < most; ++i) {
+    strand* const thief = spare();
+    if (thief == nullptr || !engine::take_place(s)) break;
+    take_closure(s, *ready[i], below);
+    more_.push_back(thief);
+  }
 }
 
 /// Notes how long a stolen task took. Where tasks are shorter than the trouble that a theft makes for their

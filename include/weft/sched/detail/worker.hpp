@@ -16,6 +16,7 @@
 
 #include <string>
 #include <system_error>
+#include <vector>
 
 namespace weft::inline WEFT_ABI::sched {
 
@@ -171,6 +172,8 @@ class worker {
   bool lock_for_theft(strand& s) noexcept;
   bool fence_for(steal_entry& entry) noexcept;
   strand* take_from(strand& s) noexcept;
+  void take_closure(strand& s, closure& c, const frame* below) noexcept;
+  void take_more(strand& s, const frame& f, const frame* below) noexcept;
   strand* spare() noexcept;
   void announce_hunger() noexcept;
   static void ask(strand& s) noexcept;
@@ -199,7 +202,9 @@ class worker {
   } seen_;                            ///< a strand kept by another worker
   std::uint32_t kept_by_others_ = 0;  ///< how many there were at the last look, in all
   thief_filter may_take_ = nullptr;   ///< set where it is no thread, but the hand of a thief outside,
-  vain_visits in_vain_;               ///< and what only that needs
+  vain_visits in_vain_;               ///< and what only that needs:
+  std::size_t more_wanted_ = 0;       ///< how many closures of a small frame it takes beside the first one,
+  std::vector<strand*> more_;         ///< those
   pending_rights rights_;
   std::uint64_t random_;
   strand* to_continue_ = nullptr;   ///< found while it searched: an owner that waits, and has to go on
