@@ -99,7 +99,7 @@ class exchange {
   using clock = base::clock;
   using microseconds = std::chrono::microseconds;
 
-  auto sender_() noexcept {
+  auto sender_() {
     return [this](int to, kind of, bytes message, task_range about) {
       send_(to, of, std::move(message), about);
     };

@@ -55,7 +55,7 @@ class lifelines {
   /// *Throws*: std::bad_alloc.
   lifelines(int rank, int size) {
     for (const int to : of(rank, size)) lines_.push_back({to, false});
-    waiters_.reserve(static_cast<std::size_t>(2 * degree));
+    waiters_.reserve(2 * std::size_t{degree});
   }
 
   /// A run begins. Others may wait for its tasks already.

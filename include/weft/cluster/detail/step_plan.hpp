@@ -74,6 +74,7 @@ class step_plan {
   /// From how many processes values come to each.
   std::vector<std::size_t> senders(unsigned processes) const {
     std::vector<std::pair<unsigned, unsigned>> pairs;  // to and from
+    pairs.reserve(channels_.size());
     for (const step_channel& c : channels_) pairs.emplace_back(c.to, c.from);
     std::sort(pairs.begin(), pairs.end());
     pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
