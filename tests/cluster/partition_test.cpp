@@ -5,6 +5,7 @@
 #include "support/environment.hpp"
 #include "support/scratch.hpp"
 
+#include <weft/cluster/migratable.hpp>
 #include <weft/cluster/partition.hpp>
 #include <weft/cluster/threads.hpp>
 #include <weft/placement/dsc.hpp>
@@ -79,6 +80,14 @@ outcome run_step(thread_cluster& c, const step_program& p, const partition_optio
   }
   return o;
 }
+
+/// A thread that wants to go to the other process of two.
+struct leaver {
+  int left = 0;
+  void operator()() {
+    if (left++ == 0) weft::this_thread::migrate(1 - weft::this_thread::process());
+  }
+};
 
 }  // namespace
 
@@ -799,4 +808,23 @@ TEST_CASE("the bodies of a step are in the traces of their processes", "[partiti
     right += x.get() == 100;
   });
   CHECK(right == 2);
+}
+
+TEST_CASE("a thread cannot leave its process in a step", "[partition]") {
+  const std::string error =
+      "weft: a thread can go to another process during cluster::run only, not in a partitioned step";
+  thread_cluster c(2);
+  std::vector<std::string> in_step(2);
+  c.each([&](thread_cluster::process& here) {
+    weft::shared<int> x{0};
+    weft::partitioned step(
+        here, [&x] { weft::fork([](int&) { weft::spawn(weft::migratable, leaver{}); }, weft::update(x)); });
+    try {
+      step.run();
+    } catch (const std::runtime_error& e) {
+      in_step[static_cast<std::size_t>(here.rank())] = e.what();
+    }
+  });
+  for (const std::string& text : in_step) CHECK(text == error);
+  CHECK_NOTHROW(c.run([] { weft::spawn(weft::migratable, leaver{}); }));
 }

@@ -91,7 +91,8 @@ inline int process() {
 /// after it has caught it ends by weft::error. *Returns*: never.
 ///
 /// *Throws*: what the tasks have thrown; weft::cancelled if the run was stopped; weft::error where it is
-/// called outside such a body, and if there is no such process. A process that has no memory for the thread
+/// called outside such a body, if there is no such process, and for another process outside of
+/// cluster::run, as in a partitioned step. A process that has no memory for the thread
 /// refuses it, and so does this one if it is longer than cluster_options::largest_task: then the call
 /// operator begins anew in the process that has spawned the thread, and there a call of migrate() with the
 /// same number throws weft::error, until the thread has been elsewhere. Where there is no memory to leave a
@@ -107,6 +108,9 @@ inline int process() {
   if (process < 0 || process >= processes())
     throw error("weft: a thread cannot go to process " + std::to_string(process) +
                 ": they are numbered from 0, and there are " + std::to_string(processes()));
+  if (process != this_thread::process() && !sched::carrier_of(s)->serves())
+    throw error(
+        "weft: a thread can go to another process during cluster::run only, not in a partitioned step");
   if (process == s.migratable->refused_by)
     throw error("weft: process " + std::to_string(process) +
                 " cannot take the thread: there is no memory for it, or it is longer than "

@@ -89,6 +89,8 @@ class exchange {
     return std::move(outcome_);
   }
 
+  /// Those of this process that go to others.
+  sent_threads& threads() noexcept { return lent_.threads(); }
   /// As neighbours::leave.
   void leave() { near_.leave(); }
 
@@ -231,8 +233,10 @@ class exchange {
       requests_.answered(false, clock::now());
     else if (o.of == kind::pushed)
       requests_.pushed(o.from, false, clock::now());
-    else if (o.of != kind::thread)
+    else if (o.of == kind::ended)
       lent_.end_without_memory(o.about.first);
+    else if (o.of != kind::thread)
+      throw std::bad_alloc();  // what was kept is not known now
     return true;
   }
   void handle_(incoming& m) {
@@ -323,7 +327,7 @@ class exchange {
     const bool tasks = m.body().left() != 0;
     requests_.pushed(m.from(), tasks, now);
     if (named != lifelines::nobody && named != by_.rank()) requests_.hear_of(named, now);
-    const bool busy = guests_.active() >= thief_.workers();
+    const bool busy = !thief_.workers_idle();
     if (tasks && !busy) pace_.came(now);
     take_in_(m, busy);
   }

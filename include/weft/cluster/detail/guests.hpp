@@ -108,7 +108,8 @@ class guests {
         news = report{from, kind::kept, m.seal()};
       }
       const std::lock_guard hold(mutex_);
-      h->ahead = from != by_.rank() && !is_thread(id) && active_(thief_.workers()) == thief_.workers();
+      h->ahead =
+          from != by_.rank() && !is_thread(id) && (unasked || active_(thief_.workers()) == thief_.workers());
       h->unasked = unasked;
       running_.emplace(h->name, entry{h->run.source, h.get()});
     } catch (...) {

@@ -106,6 +106,7 @@ class member {
     if (!exchange_) {
       end.capture([&] { return runtime_.run(std::forward<F>(f), std::forward<A>(arguments)...); });
     } else if (by_.rank() == 0) {
+      const sent_threads::serving threads(exchange_->threads());
       base::atomic<bool> ended{false};
       base::thread root([&] {
         end.capture([&] { return runtime_.run(std::forward<F>(f), std::forward<A>(arguments)...); });
@@ -123,6 +124,7 @@ class member {
       if (broken) std::rethrow_exception(broken);
     } else {
       const bytes told = [&] {
+        const sent_threads::serving threads(exchange_->threads());
         const base::prompt_thread serves;
         return exchange_->follow();
       }();

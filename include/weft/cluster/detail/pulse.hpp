@@ -54,6 +54,10 @@ class pulse {
   void sent(int to) noexcept {
     if (link* l = find_(to)) l->sent = true;
   }
+  /// What was not heard until now counts against nobody.
+  void forgive() noexcept {
+    for (link& l : links_) l.heard = true;
+  }
   /// Calls `beat(process)` for each neighbour that is owed one. To be called again and again; most calls only
   /// compare the time. *Returns*: a process that is silent; -1 if there is none.
   template <class Beat>

@@ -36,6 +36,23 @@ class sent_threads final : public sched::thread_carrier {
 
   int process() const noexcept override { return by_.rank(); }
   int processes() const noexcept override { return by_.size(); }
+  bool serves() const noexcept override {
+    return serves_.load(
+        base::memory_order_acquire);  // pairs with serving; tasks of the run come after it anyway
+  }
+  /// While it lives, a run of the cluster is going on.
+  class serving {
+   public:
+    explicit serving(sent_threads& of) noexcept : of_(of) {
+      of_.serves_.store(true, base::memory_order_release);
+    }
+    serving(const serving&) = delete;
+    serving& operator=(const serving&) = delete;
+    ~serving() { of_.serves_.store(false, base::memory_order_release); }
+
+   private:
+    sent_threads& of_;
+  };
   void take(sched::leaving_thread& t) noexcept override {
     std::exception_ptr broken;
     {
@@ -168,6 +185,7 @@ class sent_threads final : public sched::thread_carrier {
   cluster_counters& counters_;
   std::uint64_t last_id_ = 0;
   std::unordered_map<std::uint64_t, away> away_;
+  base::atomic<bool> serves_{false};
   base::mutex mutex_;
   sched::leaving_thread* leaving_ = nullptr;
   std::exception_ptr broken_;  // not null: no thread can go any more

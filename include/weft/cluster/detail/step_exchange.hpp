@@ -132,7 +132,7 @@ class step_exchange {
       if (!last) return;
       auto loaded =
           std::async(std::launch::async, [&] { return attempt_([&](writer&) { files_->load(*last); }); });
-      talk_.serve_until([&loaded] { return is_ready(loaded); });
+      talk_.serve_or_fail([&loaded] { return is_ready(loaded); });
       writer mine = loaded.get();
       agree_(mine, o, [&](const std::vector<bytes>& all, writer& w) { leader_.end_loading(all, *last, w); });
       all_valid_ = true;
@@ -248,12 +248,7 @@ class step_exchange {
     {
       const joined at_end{root, mail_};
       const base::prompt_thread serves;
-      try {
-        talk_.serve_until([&ended] { return ended.load(base::memory_order_acquire); });
-      } catch (...) {  // the others do not wait for what tasks are still at
-        by_.fail(detail::look_at(std::current_exception()).text);
-        throw;
-      }
+      talk_.serve_or_fail([&ended] { return ended.load(base::memory_order_acquire); });
     }
     talk_.flush();
     return report_(unwritten);

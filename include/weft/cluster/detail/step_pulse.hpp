@@ -37,7 +37,10 @@ class step_pulse {
     pulse_.begin(base::clock::now());
   }
   /// From here on nobody waits for what takes long.
-  void end_beats() noexcept { owes_beats_ = false; }
+  void end_beats() noexcept {
+    owes_beats_ = false;
+    pulse_.forgive();  // who has nothing more to say to this process is not silent
+  }
   /// That is over.
   void end() noexcept { watches_ = false; }
 

@@ -113,6 +113,16 @@ class step_talk {
       wait_(clock::now() - last, mail_.waits() != 0);
     }
   }
+  /// The same. Where it throws, the others are told at once: they do not wait for what tasks here are at.
+  template <class Done>
+  void serve_or_fail(Done done) {
+    try {
+      serve_until(done);
+    } catch (...) {
+      by_.fail(detail::look_at(std::current_exception()).text);
+      throw;
+    }
+  }
   /// Sends what tasks have left to be sent, and asks for what there is room for. *Returns*: whether there was
   /// anything. *Throws*: weft::error, also if a process is silent; std::bad_alloc.
   bool flush() {

@@ -32,7 +32,10 @@ struct thread_carrier {
   /// The number of this process, and how many there are.
   virtual int process() const noexcept = 0;
   virtual int processes() const noexcept = 0;
-  /// Takes it there, and brings back how it has ended. *Requires*: there is such a process, another one.
+  /// Whether threads can leave: a run of the cluster is going on, not one of a step or of the runtime alone.
+  virtual bool serves() const noexcept = 0;
+  /// Takes it there, and brings back how it has ended. *Requires*: there is such a process, another one,
+  /// and it serves.
   virtual void take(leaving_thread& t) noexcept = 0;
 
  protected:
