@@ -357,7 +357,8 @@ TEST_CASE("a stop goes on to tasks that were stolen from guests", "[cluster]") {
   }),
                   weft::cancelled);
   CHECK(saw_stop);
-  CHECK(sent_by_others(c) == 1);
+  CHECK(sent_by_others(c) >=
+        1);  // more if it was sent to process 0, which waited for work before, and has given it back
 }
 
 TEST_CASE("a task that has come behind a long one goes to another process", "[cluster]") {
