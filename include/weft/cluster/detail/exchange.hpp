@@ -183,7 +183,7 @@ class exchange {
       some |= decline_();
       if (working && keeper_ != nullptr && keeper_->is_on() && keeper_->wants_unit(now)) some |= take_unit_();
     }
-    const bool hungry = working && by_.size() > 1 && thief_.workers_idle();
+    const bool hungry = working && by_.size() > 1 && requests_.may_find() && thief_.workers_idle();
     if (working && by_.size() > 1 && !post_.awaits(kind::pushed)) some |= ask_(now, hungry);
     if (working && !hungry) some |= answers_.serve_waiters(now, sender_());
     if (some)

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <vector>
 
 namespace weft::inline WEFT_ABI::remote {
@@ -29,16 +30,20 @@ class requests {
         pace_(learned),
         lines_(lines),
         counters_(counters),
-        victims_(rank, machines) {}
+        victims_(rank, machines),
+        first_(rank == 0) {}
   requests(const requests&) = delete;
   requests& operator=(const requests&) = delete;
 
   /// A run begins. *Requires*: all are answered.
   void begin(time_point now) noexcept {
     asked_ = ahead_ = false;
+    sent_before_ = sent_();
     victims_.begin();
     next_request_ = next_ahead_ = now;
   }
+  /// Whether others may have tasks: what they have, process 0 has sent.
+  bool may_find() const noexcept { return !first_ || sent_() != sent_before_; }
   /// Whether no answer is on its way any more, and nobody is waited at.
   bool all_answered() const noexcept { return !asked_ && !lines_.waits(); }
 
@@ -94,13 +99,17 @@ class requests {
   }
 
  private:
+  std::uint64_t sent_() const noexcept { return counters_.closures_sent + counters_.threads_sent; }
+
   const std::chrono::microseconds longest_pause_;
   pace& pace_;
   lifelines& lines_;
   cluster_counters& counters_;
   victims victims_;
-  bool asked_ = false;  // a request has no answer yet
-  bool ahead_ = false;  // it was sent while guests had all workers
+  const bool first_;               // this is process 0
+  std::uint64_t sent_before_ = 0;  // this run
+  bool asked_ = false;             // a request has no answer yet
+  bool ahead_ = false;             // it was sent while guests had all workers
   int asked_last_ = -1;
   time_point next_request_{}, next_ahead_{};
 };
