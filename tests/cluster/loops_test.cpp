@@ -115,7 +115,7 @@ TEST_CASE("a loop that is not divided goes as a whole", "[cluster]") {
   });
   CHECK(got == "0123456789");
   CHECK(elsewhere == 10);
-  CHECK(sent(c) == 1);
+  CHECK(sent(c) >= 1);  // again, if it was given back
 }
 
 TEST_CASE("the exception of a loop in several processes is that of the serial loop", "[cluster]") {
