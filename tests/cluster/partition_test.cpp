@@ -424,8 +424,8 @@ struct fragile {
 
 TEST_CASE("a value that cannot be packed is an exception of the task that writes it", "[partition]") {
   thread_cluster c(2);
-  const auto run = [&c](int times) {
-    return errors_of(c, [times](thread_cluster::process& here) {
+  const auto run = [&c](int iterations) {
+    return errors_of(c, [iterations](thread_cluster::process& here) {
       fragile x, y;
       weft::partitioned step(
           here,
@@ -436,8 +436,8 @@ TEST_CASE("a value that cannot be packed is an exception of the task that writes
                        weft::update(weft::borrow(x)));
           },
           {.method = [](const auto&, const auto&) { return weft::placement::schedule{{0, 1}, {0, 1}, 2}; }});
-      step.run(static_cast<std::uint64_t>(times));
-      if (x.value != times) throw std::logic_error("wrong");
+      step.run(static_cast<std::uint64_t>(iterations));
+      if (x.value != iterations) throw std::logic_error("wrong");
     });
   };
   require_all(run(1), "nothing");
