@@ -135,7 +135,8 @@ TEST_CASE("without room for values each task has its own", "[cluster]") {
   }
   weft::thread_cluster c(2, {.cached_from = size * sizeof(long)});
   CHECK(read_elsewhere(c, 16, size));
-  CHECK(all_counters(c).values_cached >= 15);
+  CHECK(all_counters(c).values_cached >=
+        13);  // it goes again with tasks sent before the other has told that it keeps it
 }
 
 TEST_CASE("values go once, also in parts and where messages overtake each other", "[cluster]") {
@@ -200,7 +201,7 @@ TEST_CASE("a small cache keeps what was read last", "[cluster]") {
     INFO("room for " << room << " bytes: " << n.values_cached << " not sent");
     if (room < bytes) CHECK(n.values_cached == 0);
     if (room > bytes) CHECK(n.values_cached > 0);
-    if (room > 4 * bytes) CHECK(n.values_cached >= 60);
+    if (room > 4 * bytes) CHECK(n.values_cached >= 56);  // as above
     CHECK(n.bytes >= (64 - n.values_cached) * bytes);
   }
 }
@@ -245,7 +246,7 @@ TEST_CASE("tasks of one process share a value; after the run nobody has it", "[c
       weft::sync();
       for (auto& o : out) most = std::max(most, o.get());
     });
-    CHECK(all_counters(c).values_cached >= 9);
+    CHECK(all_counters(c).values_cached >= 7);  // as above
     CHECK(most <= 4);  // that of the root, and the other process's; more while they are read
     CHECK(static_cast<std::uint64_t>(counted::alive) == before);
     // The next run sends it anew.
