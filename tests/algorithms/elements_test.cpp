@@ -332,6 +332,34 @@ TEST_CASE("the first exception in the order of the range is thrown") {
   });
 }
 
+TEST_CASE("a search ends with the first element, though a thief has come to an end behind it before") {
+  weft::runtime rt({.workers = 2});
+  std::vector<long> v(5000);
+  std::iota(v.begin(), v.end(), 0);
+  // A thief begins with the second half, where each element ends the search. The first one waits for that.
+  for (const bool first_throws : {false, true})
+    for (const bool others_throw : {false, true}) {
+      INFO("throws: " << first_throws << others_throw);
+      std::atomic<bool> behind{false};
+      bool waited = false;
+      const auto is_end = [&](long i) {
+        if (i == 0)
+          waited = wait_until([&] { return behind.load(); });
+        else if (i < 2000)
+          return false;
+        else
+          behind = true;
+        if (i == 0 ? first_throws : others_throw) throw i;
+        return true;
+      };
+      long found = -1;
+      const long thrown = thrown_by([&] { found = weft::find_if(rt, v, is_end) - v.begin(); });
+      CHECK(waited);
+      CHECK(thrown == (first_throws ? 0 : -1));
+      CHECK(found == (first_throws ? -1 : 0));
+    }
+}
+
 TEST_CASE("an operation that throws ends the algorithm, and nothing leaks") {
   const auto none = tracked::alive.load();
   on_all_sizes(10'000, [](weft::runtime& rt, std::size_t n, weft_test::random& r) {

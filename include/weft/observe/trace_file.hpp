@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <mutex>
-#include <set>
 #include <string>
 
 namespace weft::inline WEFT_ABI::observe {
@@ -29,7 +28,8 @@ class trace_file {
     const int error = errno;
     {
       const std::lock_guard hold(mutex_);
-      used_.erase(path_);
+      const std::string own = framed(path_);
+      if (const std::size_t at = used_.find(own); at != std::string::npos) used_.erase(at, own.size());
     }
     io::fail(error, "write the trace", path_);
   }
@@ -55,13 +55,16 @@ class trace_file {
     const std::size_t end = dot != std::string::npos && dot > name ? dot : path.size();
     const std::lock_guard hold(mutex_);
     std::string own = path;
-    for (unsigned number = 2; !used_.insert(own).second; ++number)
+    for (unsigned number = 2; used_.find(framed(own)) != std::string::npos; ++number)
       own = path.substr(0, end) + "." + std::to_string(number) + path.substr(end);
+    used_ += framed(own);
     return own;
   }
+  static std::string framed(const std::string& path) { return '\0' + path + '\0'; }
 
   WEFT_PER_PROCESS static inline std::mutex mutex_;
-  WEFT_PER_PROCESS static inline std::set<std::string> used_;  ///< by files of this process
+  WEFT_PER_PROCESS static inline std::string
+      used_;  ///< paths of this process, framed (a set costs all who include)
   std::string path_;
   int file_ = -1;
 };
