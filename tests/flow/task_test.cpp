@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -256,4 +257,29 @@ TEST_CASE("a long body that polls its token ends soon after a stop") {
   }),
                   weft::cancelled);
   CHECK(ended_by_token);
+}
+
+TEST_CASE("thieves execute what a body goes on forking when they have executed all before") {
+  // So many that the frame becomes a graph; the thief never goes to sleep, before which it would look
+  // everywhere.
+  constexpr int first = 2 * WEFT_LARGE_FRAME, more = 9;
+  weft::runtime rt({.workers = 2, .inlining = false, .spin = std::chrono::seconds(10)});
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> executed{0};
+    bool in_time = false;
+    rt.run([&] {
+      const auto fork_until = [&](int n) {
+        for (int i = executed; i < n; ++i)
+          weft::fork([&] {
+            const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(30);
+            while (std::chrono::steady_clock::now() < end) {
+            }
+            ++executed;
+          });
+        return wait_until([&] { return executed == n; }, std::chrono::seconds(5));
+      };
+      in_time = fork_until(first) && fork_until(first + more);
+    });
+    REQUIRE(in_time);
+  }
 }

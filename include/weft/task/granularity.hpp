@@ -68,6 +68,9 @@ inline constexpr std::uint32_t most_kept_nodes = 64;
 /// in other caches, and the owner 25 if it is ahead of those who execute what it has visited.
 inline constexpr std::size_t visited_at_first = 32, visited_at_once = 128, visited_by_owner = 2048;
 inline constexpr std::chrono::microseconds owner_stays_away(10);
+/// How often a thief looks whether a graph, all of which was visited, has more closures by now: a body may go
+/// on forking for long.
+inline constexpr std::chrono::microseconds unasked_look(50);
 
 /// Thieves do not come back to a graph for a batch that took no longer than this, whatever its tasks took.
 inline constexpr std::chrono::nanoseconds short_stay(1'000);

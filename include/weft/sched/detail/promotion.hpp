@@ -77,6 +77,15 @@ inline void worker::look_again_at(deadline::clock::time_point t) noexcept {
   look_again_ = std::min(look_again_, t);
 }
 
+/// No hint tells of closures that were forked since all others had been visited: a thief looks for itself,
+/// but not again at once.
+inline bool worker::looks_unasked() noexcept {
+  const auto now = base::clock::now();
+  if (now < next_unasked_) return false;
+  next_unasked_ = now + granularity::unasked_look;
+  return true;
+}
+
 /// Tries all graphs of a strand, without its owner's help. `running`: somebody executes it, and thieves leave
 /// tiny tasks alone.
 inline strand* worker::take_from_graphs(strand& s, bool running) noexcept {
@@ -86,7 +95,7 @@ inline strand* worker::take_from_graphs(strand& s, bool running) noexcept {
     // Hints, all of them: locks are for those who have something to do behind.
     if (g->owner.load(base::memory_order_relaxed) != &s) return nullptr;  // it has ended meanwhile
     if (!g->may_take.load(base::memory_order_relaxed) && !thorough_ &&
-        (!g->may_visit.load(base::memory_order_relaxed) || g->owner_near.lies_ahead()))
+        (g->owner_near.lies_ahead() || !(g->may_visit.load(base::memory_order_relaxed) || looks_unasked())))
       continue;
     if (running && g->speed.tiny_until().lies_ahead()) {
       look_again_at(g->speed.tiny_until().get());

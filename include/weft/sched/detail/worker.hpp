@@ -149,6 +149,7 @@ class worker {
   void give_back_batch(strand& s, graph& g, node_batch& batch) noexcept;
   graph_node* next_batch(strand& s, graph_node* for_all, base::clock::time_point end,
                          strand*& owner) noexcept;
+  bool looks_unasked() noexcept;
   strand* take_from_graphs(strand& s, bool running) noexcept;
   void look_again_at(deadline::clock::time_point t) noexcept;
   strand* take_from_graph(graph& g, strand& s) noexcept;
@@ -212,6 +213,7 @@ class worker {
   unsigned tiny_thefts_ = 0;        ///< how many in a row were far too short, from
   const frame* tiny_in_ = nullptr;  ///< the frame right above this one
   base::clock::time_point no_steal_before_{};
+  base::clock::time_point next_unasked_{};  ///< at graphs of which it is not known that there is something
   bool thorough_ = false;  ///< this is the last look before sleep: wait for locks instead of passing by
   deadline::clock::time_point look_again_{};  ///< at tiny tasks that were left alone
   observe::worker_counters counters_;
