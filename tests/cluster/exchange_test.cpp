@@ -364,8 +364,8 @@ TEST_CASE("a stop goes on to tasks that were stolen from guests", "[cluster]") {
 
 TEST_CASE("a task that has come behind a long one goes to another process", "[cluster]") {
   weft::thread_cluster c(3);
-  std::uint64_t given_back = 0;
-  for (int round = 0; round < 30; ++round) {
+  constexpr int rounds = 30;
+  for (int round = 0; round < rounds; ++round) {
     executed = 0;
     released = false;
     bool in_time = false;
@@ -380,9 +380,8 @@ TEST_CASE("a task that has come behind a long one goes to another process", "[cl
       weft::sync();
     });
     REQUIRE(in_time);
-    given_back += sent(c) - (64 + 9);
   }
-  CHECK(given_back > 0);
+  CHECK(sent(c) > rounds * (64 + 9));  // some were given back, and sent again
 }
 
 TEST_CASE("several short tasks go in one answer, and their results in one message", "[cluster]") {
