@@ -62,10 +62,11 @@ void time_fib(weft::cluster& c, int turns, long n) {
 }
 
 void time_cholesky(weft::cluster& c, int turns, int order) {
-  if (order < weft_bench::edge || order % weft_bench::edge != 0)
+  constexpr int edge = 128;
+  if (order < edge || order % edge != 0)
     throw std::runtime_error("the order of the matrix is to be a multiple of 128");
   time_both(c, "Cholesky", turns, [order](auto& where) {
-    weft_bench::matrix m(order);
+    weft_bench::matrix<edge> m(order);
     const double seconds = weft_bench::seconds_of([&] { where.run([&m] { weft_bench::fork_cholesky(m); }); });
     if (!m.is_factor()) throw std::runtime_error("this is not the factor");
     return seconds;

@@ -27,7 +27,7 @@ outcome run(int index, unsigned workers) {
   return plain_outcome(value, tasks(p), clock.seconds());
 }
 
-bool fits(int index, unsigned) { return problems[index].style == fork_join; }
+bool fits(int index, unsigned) { return is_fork_join(problems[index]); }
 
 const registration entry("libfork", run, fits);
 

@@ -39,7 +39,7 @@ long whole(const problem& p, int n, unsigned workers) {
 #pragma omp parallel num_threads(workers)
 #pragma omp single
   {
-    if (p.style == fork_join)
+    if (is_fork_join(p))
       value = fib(n);
     else
       flow_fib(n, &value);

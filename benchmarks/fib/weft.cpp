@@ -30,15 +30,26 @@ long join_fib(long n) {
   return a.get() + b;
 }
 
+long join_fib_ref(long n) {
+  if (n < 2) return n;
+  long a = 0;
+  weft::fork([&a, n] { a = join_fib_ref(n - 1); });
+  const long b = join_fib_ref(n - 2);
+  weft::sync();
+  return a + b;
+}
+
 [[gnu::noinline]] long noinline_fib(long n) { return n < 2 ? n : noinline_fib(n - 1) + noinline_fib(n - 2); }
 
 outcome run_with(weft::runtime_options options, const problem& p) {
   weft::runtime rt(options);
-  if (p.style == fork_join) {
-    rt.run(join_fib, long(warm_up_n));
+  const auto join = [&](auto fib) {
+    rt.run(fib, long(warm_up_n));
     long value = 0;
-    return timed_run(rt, tasks(p), [&] { return value; }, [&] { value = join_fib(opaque(long(p.n))); });
-  }
+    return timed_run(rt, tasks(p), [&] { return value; }, [&] { value = fib(opaque(long(p.n))); });
+  };
+  if (p.style == fork_join) return join([](long n) { return join_fib(n); });
+  if (p.style == fork_join_ref) return join([](long n) { return join_fib_ref(n); });
   weft::shared<long> r;
   rt.run(flow_fib, long(warm_up_n), r);
   return timed_run(rt, tasks(p), [&] { return r.get(); }, flow_fib, opaque(long(p.n)), r);

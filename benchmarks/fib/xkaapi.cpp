@@ -55,7 +55,7 @@ long whole(const problem& p, int n) {
   long* value = ka::Alloca<long>(1);
   *value = 0;
   ka::pointer<long> r = value;
-  if (p.style == fork_join)
+  if (is_fork_join(p))
     ka::Spawn<join_task>()(r, long(n));
   else
     ka::Spawn<flow_task>()(r, long(n));

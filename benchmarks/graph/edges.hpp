@@ -14,10 +14,19 @@
 
 namespace weft_bench {
 
-template <long steps, class flow>
-void build_independent(const problem& p, field& f, flow& g) {
+// Empty tasks carry no steps.
+template <class flow, class... Steps>
+void build_independent(const problem& p, field& f, flow& g, Steps... steps) {
   for (int i = 0; i < p.size; ++i) {
-    g.add([own = &f[i]] { touch<steps>(*own); });
+    g.add([own = &f[i], steps...] { touch(*own, steps...); });
+    g.is_first();
+  }
+}
+
+template <class flow>
+void build_alternating(const problem& p, field& f, flow& g) {
+  for (int i = 0; i < p.size; ++i) {
+    g.add([own = &f[i], steps = alternating_steps(i)] { touch(*own, steps); });
     g.is_first();
   }
 }
@@ -33,17 +42,33 @@ void build_chain(const problem& p, field& f, flow& g) {
   }
 }
 
-template <long steps, class flow>
-void build_wavefront(const problem& p, field& f, flow& g) {
+template <class flow, class... Steps>
+void build_wavefront(const problem& p, field& f, flow& g, Steps... steps) {
   for (int i = 1; i <= p.size; ++i)
     for (int j = 1; j <= p.size; ++j) {
-      const std::size_t own = g.add([north = &f.at(i - 1, j), west = &f.at(i, j - 1), here = &f.at(i, j)] {
-        meet<steps>(*north, *west, *here);
-      });
+      const std::size_t own = g.add([north = &f.at(i - 1, j), west = &f.at(i, j - 1), here = &f.at(i, j),
+                                     steps...] { meet(*north, *west, *here, steps...); });
       if (own == 0) g.is_first();
       if (i > 1) g.order(own - std::size_t(p.size), own);
       if (j > 1) g.order(own - 1, own);
     }
+}
+
+template <class flow>
+void build_random(field& f, flow& g) {
+  constexpr int ends = random_inputs::ends;
+  for (int i = ends; i < f.objects(); ++i) {
+    const auto& in = f.inputs(i);
+    const std::size_t own =
+        g.add([a = &f[in[0]], b = &f[in[1]], c = &f[in[2]], out = &f[i]] { gather(*a, *b, *c, *out); });
+    bool first = true;
+    for (const int input : in)
+      if (input >= ends) {
+        g.order(std::size_t(input - ends), own);
+        first = false;
+      }
+    if (first) g.is_first();
+  }
 }
 
 template <class flow>
@@ -52,13 +77,13 @@ void build_field(const problem& p, field& f, flow& g) {
     case chain:
       return build_chain(p, f, g);
     case wavefront:
-      return build_wavefront<0>(p, f, g);
-    case wavefront_busy:
-      return build_wavefront<microsecond>(p, f, g);
-    case pending:
-      return build_independent<5 * microsecond>(p, f, g);
+      return p.steps == 0 ? build_wavefront(p, f, g) : build_wavefront(p, f, g, p.steps);
+    case random_graph:
+      return build_random(f, g);
+    case alternating:
+      return build_alternating(p, f, g);
     default:
-      return build_independent<0>(p, f, g);
+      return p.steps == 0 ? build_independent(p, f, g) : build_independent(p, f, g, p.steps);
   }
 }
 
@@ -80,8 +105,8 @@ void build_stencil(cells& c, int rows, long steps, flow& g) {
     }
 }
 
-template <class flow>
-void build_cholesky(matrix& m, flow& g) {
+template <int edge, class flow>
+void build_cholesky(matrix<edge>& m, flow& g) {
   const int n = m.tiles();
   constexpr std::size_t none = SIZE_MAX;
   std::vector<std::size_t> last(std::size_t(n * n), none);  // the node that changed a tile last
@@ -123,7 +148,7 @@ outcome edges_outcome(const problem& p, unsigned workers, const function& second
     });
   if (p.shape == cholesky)
     return cholesky_outcome(p,
-                            [&](matrix& m) { return seconds_of(1, [&](auto& g) { build_cholesky(m, g); }); });
+                            [&](auto& m) { return seconds_of(1, [&](auto& g) { build_cholesky(m, g); }); });
   return field_outcome(p, [&](const problem& q, field& f) {
     return seconds_of(q.rounds, [&](auto& g) { build_field(q, f, g); });
   });

@@ -7,15 +7,30 @@
 namespace weft_bench {
 namespace {
 
-template <long steps>
+template <bool empty>
 void create_independent(const problem& p, field& f) {
+  const long steps = p.steps;
   for (int round = 0; round < p.rounds; ++round) {
     for (int i = 0; i < p.size; ++i) {
       number* own = &f[i];
+      if constexpr (empty) {
 #pragma omp task firstprivate(own) depend(inout : *own)
-      touch<steps>(*own);
+        touch(*own);
+      } else {
+#pragma omp task firstprivate(own, steps) depend(inout : *own)
+        touch(*own, steps);
+      }
     }
 #pragma omp taskwait
+  }
+}
+
+void create_alternating(const problem& p, field& f) {
+  for (int i = 0; i < p.size; ++i) {
+    number* own = &f[i];
+    const long steps = alternating_steps(i);
+#pragma omp task firstprivate(own, steps) depend(inout : *own)
+    touch(*own, steps);
   }
 }
 
@@ -27,16 +42,46 @@ void create_chain(const problem& p, field& f) {
   }
 }
 
-template <long steps>
+template <bool empty>
 void create_wavefront(const problem& p, field& f) {
+  const long steps = p.steps;
   for (int i = 1; i <= p.size; ++i)
     for (int j = 1; j <= p.size; ++j) {
       const number* north = &f.at(i - 1, j);
       const number* west = &f.at(i, j - 1);
       number* own = &f.at(i, j);
+      if constexpr (empty) {
 #pragma omp task firstprivate(north, west, own) depend(in : *north, *west) depend(inout : *own)
-      meet<steps>(*north, *west, *own);
+        meet(*north, *west, *own);
+      } else {
+#pragma omp task firstprivate(north, west, own, steps) depend(in : *north, *west) depend(inout : *own)
+        meet(*north, *west, *own, steps);
+      }
     }
+}
+
+void create_random(field& f) {
+  for (int i = random_inputs::ends; i < f.objects(); ++i) {
+    const auto& in = f.inputs(i);
+    const number* a = &f[in[0]];
+    const number* b = &f[in[1]];
+    const number* c = &f[in[2]];
+    number* own = &f[i];
+#pragma omp task firstprivate(a, b, c, own) depend(in : *a, *b, *c) depend(inout : *own)
+    gather(*a, *b, *c, *own);
+  }
+}
+
+/// Nobody waits for a task's children but the end of the team.
+void create_tiny_frames(const problem& p, field& f) {
+  for (int i = 0; i < p.size; ++i) {
+    number* own = &f[i];
+#pragma omp task firstprivate(own) depend(inout : *own)
+    for (int child = 0; child < children; ++child) {
+#pragma omp task firstprivate(own, child) depend(inout : *own)
+      append(*own, child);
+    }
+  }
 }
 
 void create_stencil(cells& c, int rows, long steps) {
@@ -52,21 +97,22 @@ void create_stencil(cells& c, int rows, long steps) {
     }
 }
 
-void create_cholesky(matrix& m) {
+template <int edge>
+void create_cholesky(matrix<edge>& m) {
   for (int k = 0; k < m.tiles(); ++k) {
-    tile* diagonal = &m.at(k, k);
+    tile<edge>* diagonal = &m.at(k, k);
 #pragma omp task firstprivate(diagonal) depend(inout : *diagonal) priority(3)
     factor(*diagonal);
     for (int i = k + 1; i < m.tiles(); ++i) {
-      tile* below = &m.at(i, k);
+      tile<edge>* below = &m.at(i, k);
 #pragma omp task firstprivate(diagonal, below) depend(in : *diagonal) depend(inout : *below) priority(2)
       solve(*diagonal, *below);
     }
     for (int i = k + 1; i < m.tiles(); ++i)
       for (int j = k + 1; j <= i; ++j) {
-        const tile* a = &m.at(i, k);
-        const tile* b = &m.at(j, k);
-        tile* c = &m.at(i, j);
+        const tile<edge>* a = &m.at(i, k);
+        const tile<edge>* b = &m.at(j, k);
+        tile<edge>* c = &m.at(i, j);
 #pragma omp task firstprivate(a, b, c) depend(in : *a, *b) depend(inout : *c)
         multiply(*a, *b, *c);
       }
@@ -78,13 +124,15 @@ void create_field(const problem& p, field& f) {
     case chain:
       return create_chain(p, f);
     case wavefront:
-      return create_wavefront<0>(p, f);
-    case wavefront_busy:
-      return create_wavefront<microsecond>(p, f);
-    case pending:
-      return create_independent<5 * microsecond>(p, f);
+      return p.steps == 0 ? create_wavefront<true>(p, f) : create_wavefront<false>(p, f);
+    case random_graph:
+      return create_random(f);
+    case tiny_frames:
+      return create_tiny_frames(p, f);
+    case alternating:
+      return create_alternating(p, f);
     default:
-      return create_independent<0>(p, f);
+      return p.steps == 0 ? create_independent<true>(p, f) : create_independent<false>(p, f);
   }
 }
 
@@ -107,7 +155,7 @@ extern "C" weft_bench::outcome weft_bench_module_run(int index, unsigned workers
       in_team(workers, [&] { create_stencil(c, rows, steps); });
     });
   if (p.shape == cholesky)
-    return cholesky_outcome(p, [&](matrix& m) { in_team(workers, [&] { create_cholesky(m); }); });
+    return cholesky_outcome(p, [&](auto& m) { in_team(workers, [&] { create_cholesky(m); }); });
   return field_outcome(p, [&](const problem& q, field& f) { in_team(workers, [&] { create_field(q, f); }); });
 }
 

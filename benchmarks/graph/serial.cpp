@@ -7,9 +7,24 @@
 namespace weft_bench {
 namespace {
 
-[[gnu::noinline]] void touch_empty(number& own) { touch<0>(own); }
+[[gnu::noinline]] void touch_empty(number& own) { touch(own); }
 [[gnu::noinline]] void append_one(number& all, int i) { append(all, i); }
-[[gnu::noinline]] void meet_empty(const number& n, const number& w, number& own) { meet<0>(n, w, own); }
+[[gnu::noinline]] void meet_empty(const number& n, const number& w, number& own) { meet(n, w, own); }
+[[gnu::noinline]] void gather_empty(const number& a, const number& b, const number& c, number& own) {
+  gather(a, b, c, own);
+}
+[[gnu::noinline]] void append_all(number& own) {
+  for (int child = 0; child < children; ++child) append_one(own, child);
+}
+
+void execute_wavefront(const problem& p, field& f) {
+  for (int i = 1; i <= p.size; ++i)
+    for (int j = 1; j <= p.size; ++j)
+      if (p.steps == 0)
+        meet_empty(f.at(i - 1, j), f.at(i, j - 1), f.at(i, j));
+      else
+        meet(f.at(i - 1, j), f.at(i, j - 1), f.at(i, j), p.steps);
+}
 
 void execute(const problem& p, field& f) {
   switch (p.shape) {
@@ -17,24 +32,31 @@ void execute(const problem& p, field& f) {
       for (int i = 0; i < p.size; ++i) append_one(f[0], i);
       break;
     case wavefront:
-      for (int i = 1; i <= p.size; ++i)
-        for (int j = 1; j <= p.size; ++j) meet_empty(f.at(i - 1, j), f.at(i, j - 1), f.at(i, j));
+      return execute_wavefront(p, f);
+    case random_graph:
+      for (int own = random_inputs::ends; own < f.objects(); ++own) {
+        const auto& in = f.inputs(own);
+        gather_empty(f[in[0]], f[in[1]], f[in[2]], f[own]);
+      }
       break;
-    case wavefront_busy:
-      for (int i = 1; i <= p.size; ++i)
-        for (int j = 1; j <= p.size; ++j) meet<microsecond>(f.at(i - 1, j), f.at(i, j - 1), f.at(i, j));
+    case tiny_frames:
+      for (int i = 0; i < p.size; ++i) append_all(f[i]);
       break;
-    case pending:
-      for (int round = 0; round < p.rounds; ++round)
-        for (int i = 0; i < p.size; ++i) touch<5 * microsecond>(f[i]);
+    case alternating:
+      for (int i = 0; i < p.size; ++i) touch(f[i], alternating_steps(i));
       break;
     default:
       for (int round = 0; round < p.rounds; ++round)
-        for (int i = 0; i < p.size; ++i) touch_empty(f[i]);
+        for (int i = 0; i < p.size; ++i)
+          if (p.steps == 0)
+            touch_empty(f[i]);
+          else
+            touch(f[i], p.steps);
   }
 }
 
-void factor_all(matrix& m) {
+template <int edge>
+void factor_all(matrix<edge>& m) {
   for (int k = 0; k < m.tiles(); ++k) {
     factor(m.at(k, k));
     for (int i = k + 1; i < m.tiles(); ++i) solve(m.at(k, k), m.at(i, k));
@@ -50,7 +72,7 @@ outcome run(int index, unsigned workers) {
     return repeated_outcome(p, [&p](cells& c) {
       for (int round = 0; round < p.rounds; ++round) serial_stencil(c, p.size, 0);
     });
-  if (p.shape == cholesky) return cholesky_outcome(p, factor_all);
+  if (p.shape == cholesky) return cholesky_outcome(p, [](auto& m) { factor_all(m); });
   if (p.shape != stealing) return field_outcome(p, execute);
   // Without a runtime nothing is stolen: the value is the number of tasks, the time that of the calls.
   problem all = p;

@@ -43,8 +43,8 @@ outcome run_with(int index, unsigned workers, bool whole) {
 outcome run(int index, unsigned workers) { return run_with(index, workers, true); }
 outcome run_built(int index, unsigned workers) { return run_with(index, workers, false); }
 
-const registration entry("taskflow", run, fits_graph);
-const registration built("taskflow-built", run_built, fits_graph);
+const registration entry("taskflow", run, fits_flat_graph);
+const registration built("taskflow-built", run_built, fits_flat_graph);
 
 }  // namespace
 }  // namespace weft_bench

@@ -66,8 +66,8 @@ outcome run_with(int index, unsigned workers, bool whole) {
 outcome run(int index, unsigned workers) { return run_with(index, workers, true); }
 outcome run_built(int index, unsigned workers) { return run_with(index, workers, false); }
 
-const registration entry("tbb-flow", run, fits_graph);
-const registration built("tbb-flow-built", run_built, fits_graph);
+const registration entry("tbb-flow", run, fits_flat_graph);
+const registration built("tbb-flow-built", run_built, fits_flat_graph);
 
 }  // namespace
 }  // namespace weft_bench

@@ -26,7 +26,8 @@ namespace {
 [[maybe_unused]] const bool one_thread = (openblas_set_num_threads(1), true);
 }  // namespace
 
-void factor(tile& a) {
+template <int edge>
+void factor(tile<edge>& a) {
   const int n = edge;
   int info = 0;
   dpotrf_("L", &n, a.value, &n, &info, 1);
@@ -34,12 +35,14 @@ void factor(tile& a) {
     for (int i = 0; i < j; ++i) a(i, j) = 0;
 }
 
-void solve(const tile& l, tile& b) {
+template <int edge>
+void solve(const tile<edge>& l, tile<edge>& b) {
   cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, edge, edge, 1, l.value, edge,
               b.value, edge);
 }
 
-void multiply(const tile& a, const tile& b, tile& c) {
+template <int edge>
+void multiply(const tile<edge>& a, const tile<edge>& b, tile<edge>& c) {
   cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, edge, edge, edge, -1, a.value, edge, b.value, edge, 1,
               c.value, edge);
 }
@@ -49,16 +52,18 @@ void multiply(const tile& a, const tile& b, tile& c) {
 namespace {
 
 /// c := c - s a, for columns.
+template <int edge>
 inline void subtract(double* __restrict c, const double* __restrict a, double s, int from) {
   for (int i = from; i < edge; ++i) c[i] -= a[i] * s;
 }
 
 }  // namespace
 
-void factor(tile& a) {
+template <int edge>
+void factor(tile<edge>& a) {
   for (int k = 0; k < edge; ++k) {
     double* const column = &a(0, k);
-    for (int j = 0; j < k; ++j) subtract(column, &a(0, j), a(k, j), k);
+    for (int j = 0; j < k; ++j) subtract<edge>(column, &a(0, j), a(k, j), k);
     const double root = std::sqrt(a(k, k));
     column[k] = root;
     for (int i = k + 1; i < edge; ++i) column[i] /= root;
@@ -66,16 +71,18 @@ void factor(tile& a) {
   }
 }
 
-void solve(const tile& l, tile& b) {
+template <int edge>
+void solve(const tile<edge>& l, tile<edge>& b) {
   for (int k = 0; k < edge; ++k) {
     double* const column = &b(0, k);
-    for (int j = 0; j < k; ++j) subtract(column, &b(0, j), l(k, j), 0);
+    for (int j = 0; j < k; ++j) subtract<edge>(column, &b(0, j), l(k, j), 0);
     const double scale = 1 / l(k, k);
     for (int i = 0; i < edge; ++i) column[i] *= scale;
   }
 }
 
-void multiply(const tile& a, const tile& b, tile& c) {
+template <int edge>
+void multiply(const tile<edge>& a, const tile<edge>& b, tile<edge>& c) {
   constexpr int step = 4;
   static_assert(edge % step == 0);
   for (int j = 0; j < edge; ++j) {
@@ -91,14 +98,16 @@ void multiply(const tile& a, const tile& b, tile& c) {
 
 #endif
 
-matrix::matrix(int order) : tiles_(order / edge), tile_(place(tiles_, 0)) {
+template <int edge>
+matrix<edge>::matrix(int order) : tiles_(order / edge), tile_(place(tiles_, 0)) {
   for (int ti = 0; ti < tiles_; ++ti)
     for (int tj = 0; tj <= ti; ++tj)
       for (int j = 0; j < edge; ++j)
         for (int i = 0; i < edge; ++i) at(ti, tj)(i, j) = entry(ti * edge + i, tj * edge + j, order);
 }
 
-bool matrix::is_factor() const {
+template <int edge>
+bool matrix<edge>::is_factor() const {
   const int order = tiles_ * edge;
   const auto x = [](int i) { return 1.0 + i % 7; };
   std::vector<double> y(std::size_t(order), 0.0), z(std::size_t(order), 0.0);
@@ -118,5 +127,14 @@ bool matrix::is_factor() const {
   }
   return true;
 }
+
+template void factor(tile<64>&);
+template void solve(const tile<64>&, tile<64>&);
+template void multiply(const tile<64>&, const tile<64>&, tile<64>&);
+template class matrix<64>;
+template void factor(tile<128>&);
+template void solve(const tile<128>&, tile<128>&);
+template void multiply(const tile<128>&, const tile<128>&, tile<128>&);
+template class matrix<128>;
 
 }  // namespace weft_bench

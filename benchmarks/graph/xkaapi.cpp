@@ -8,7 +8,6 @@
 #include <kaapi++>
 
 using weft_bench::cell_number;
-using weft_bench::tile;
 
 struct touch_task : public ka::Task<2>::Signature<ka::RW<long>, long> {};
 template <>
@@ -44,33 +43,31 @@ struct TaskBodyCPU<blend_task> {
   }
 };
 
-// A tile is known by its first value.
-struct factor_task : public ka::Task<1>::Signature<ka::RW<double> > {};
+struct factor_task : public ka::Task<2>::Signature<ka::RW<double>, long> {};
 template <>
 struct TaskBodyCPU<factor_task> {
-  void operator()(ka::pointer_rw<double> a) { weft_bench::do_factor(reinterpret_cast<tile*>(&*a)); }
+  void operator()(ka::pointer_rw<double> a, long edge) { weft_bench::do_factor(&*a, edge); }
 };
 
-struct solve_task : public ka::Task<2>::Signature<ka::R<double>, ka::RW<double> > {};
+struct solve_task : public ka::Task<3>::Signature<ka::R<double>, ka::RW<double>, long> {};
 template <>
 struct TaskBodyCPU<solve_task> {
-  void operator()(ka::pointer_r<double> l, ka::pointer_rw<double> b) {
-    weft_bench::do_solve(reinterpret_cast<const tile*>(&*l), reinterpret_cast<tile*>(&*b));
+  void operator()(ka::pointer_r<double> l, ka::pointer_rw<double> b, long edge) {
+    weft_bench::do_solve(&*l, &*b, edge);
   }
 };
 
-struct multiply_task : public ka::Task<3>::Signature<ka::R<double>, ka::R<double>, ka::RW<double> > {};
+struct multiply_task : public ka::Task<4>::Signature<ka::R<double>, ka::R<double>, ka::RW<double>, long> {};
 template <>
 struct TaskBodyCPU<multiply_task> {
-  void operator()(ka::pointer_r<double> a, ka::pointer_r<double> b, ka::pointer_rw<double> c) {
-    weft_bench::do_multiply(reinterpret_cast<const tile*>(&*a), reinterpret_cast<const tile*>(&*b),
-                            reinterpret_cast<tile*>(&*c));
+  void operator()(ka::pointer_r<double> a, ka::pointer_r<double> b, ka::pointer_rw<double> c, long edge) {
+    weft_bench::do_multiply(&*a, &*b, &*c, edge);
   }
 };
 
 namespace weft_bench {
 
-static double* first(const tile* t) { return reinterpret_cast<double*>(const_cast<tile*>(t)); }
+static double* plain(const double* first) { return const_cast<double*>(first); }
 static long* plain(const cell_number* n) { return reinterpret_cast<long*>(const_cast<cell_number*>(n)); }
 
 void spawn_touch(cell_number* own, long steps) { ka::Spawn<touch_task>()(plain(own), steps); }
@@ -82,10 +79,10 @@ void spawn_blend(const cell_number* left, const cell_number* middle, const cell_
                  cell_number* out, long steps) {
   ka::Spawn<blend_task>()(plain(left), plain(middle), plain(right), plain(out), steps);
 }
-void spawn_factor(tile* a) { ka::Spawn<factor_task>()(first(a)); }
-void spawn_solve(const tile* l, tile* b) { ka::Spawn<solve_task>()(first(l), first(b)); }
-void spawn_multiply(const tile* a, const tile* b, tile* c) {
-  ka::Spawn<multiply_task>()(first(a), first(b), first(c));
+void spawn_factor(double* a, long edge) { ka::Spawn<factor_task>()(a, edge); }
+void spawn_solve(const double* l, double* b, long edge) { ka::Spawn<solve_task>()(plain(l), b, edge); }
+void spawn_multiply(const double* a, const double* b, double* c, long edge) {
+  ka::Spawn<multiply_task>()(plain(a), plain(b), c, edge);
 }
 void wait_for_spawned() { ka::Sync(); }
 

@@ -6,18 +6,17 @@
 
 namespace weft_bench {
 
-struct tile;
-
-/// Creates a task each; those before the last object are read, the last one is updated. `steps`: as work().
+/// Creates a task each; those before the last object are read, the last one is updated. `steps`: as work(). A
+/// tile is known by its first value and its edge.
 typedef unsigned long cell_number;
 void spawn_touch(cell_number* own, long steps);
 void spawn_append(cell_number* all, long i);
 void spawn_meet(const cell_number* north, const cell_number* west, cell_number* own, long steps);
 void spawn_blend(const cell_number* left, const cell_number* middle, const cell_number* right,
                  cell_number* out, long steps);
-void spawn_factor(tile* a);
-void spawn_solve(const tile* l, tile* b);
-void spawn_multiply(const tile* a, const tile* b, tile* c);
+void spawn_factor(double* a, long edge);
+void spawn_solve(const double* l, double* b, long edge);
+void spawn_multiply(const double* a, const double* b, double* c, long edge);
 void wait_for_spawned();
 
 /// Runs graph_body as the main task. One run per process.
@@ -26,8 +25,8 @@ outcome graph_body(int index);
 
 // What tasks do; compiled by the other file.
 cell_number do_work(cell_number x, long steps);
-void do_factor(tile* a);
-void do_solve(const tile* l, tile* b);
-void do_multiply(const tile* a, const tile* b, tile* c);
+void do_factor(double* a, long edge);
+void do_solve(const double* l, double* b, long edge);
+void do_multiply(const double* a, const double* b, double* c, long edge);
 
 }  // namespace weft_bench

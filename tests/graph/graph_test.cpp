@@ -6,6 +6,7 @@
 #include "support/environment.hpp"
 #include "support/random.hpp"
 
+#include <weft/graph/graph_hints.hpp>
 #include <weft/graph/graph_visit.hpp>
 #include <weft/sched/scheduler.hpp>
 
@@ -1692,7 +1693,7 @@ TEST_CASE("thieves leave the level of tiny tasks alone, until one is worth their
   report(e.g, tiny, false);
   CHECK(e.cooldown.covers(*e.top->parent));
   CHECK_FALSE(e.cooldown.covers(*e.top));
-  CHECK(e.cooldown.last() == e.g.speed.tiny_until().get());
+  CHECK(e.cooldown.last() == e.g.tiny_until.get());
   report(e.g, long_enough, true);
   CHECK_FALSE(e.cooldown.any());
 }

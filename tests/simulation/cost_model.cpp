@@ -43,12 +43,14 @@ struct priced_machine final : machine {
         wake_up(in_picoseconds(p.wake_up)),
         lines(1u << 18) {
     running->clock = in_picoseconds(1'000'000'000);  // nothing is at time 0 for a program
+    result.of_thread.resize(flows.size());
     priced = this;
   }
   ~priced_machine() override { priced = nullptr; }
 
   flow& add(std::function<void()> body) override {
     flow& f = machine::add(std::move(body));
+    result.of_thread.resize(flows.size());
     f.clock = running->clock + wake_up;
     horizon = std::min(horizon, f.clock);
     return f;
@@ -56,6 +58,7 @@ struct priced_machine final : machine {
 
   void point(action what, const void* place) override {
     ++points;
+    ++result.of_thread[running->number].operations;
     picoseconds& time = running->clock;
     if (place != nullptr) time = fetch(what, place);
     switch (what) {
@@ -134,6 +137,7 @@ struct priced_machine final : machine {
     take_turns();
   }
   double time_here() const { return static_cast<double>(running->clock) / 1'000; }
+  unsigned thread_here() const { return running->number; }
 
   bill result{};
   bill bill_of_all() {
@@ -158,6 +162,7 @@ struct priced_machine final : machine {
     const picoseconds time = running->clock;
     if (alone ? l.holders == own : (l.holders & own) != 0) return time;
     ++result.transfers;
+    ++result.of_thread[running->number].transfers;
     l.holders = alone ? own : l.holders | own;
     const picoseconds start = std::max(time, l.busy_until);
     l.busy_until = start + (alone ? transfer : occupancy);
@@ -197,5 +202,7 @@ void work(double nanoseconds) noexcept {
   if (priced != nullptr) priced->compute(in_picoseconds(nanoseconds));
 }
 double time_here() noexcept { return priced != nullptr ? priced->time_here() : 0; }
+unsigned thread_here() noexcept { return priced->thread_here(); }
+bill bill_here() { return priced->bill_of_all(); }
 
 }  // namespace simulation

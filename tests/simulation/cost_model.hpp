@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace simulation {
 
@@ -26,10 +27,17 @@ struct prices {
   double wake_up = 10'000;       ///< and until the other thread runs
 };
 
+/// What one thread did.
+struct share {
+  std::uint64_t transfers = 0;   ///< lines that came into its cache from another one
+  std::uint64_t operations = 0;  ///< atomic operations, fences and looks at the clock
+};
+
 /// What happened on a simulated machine.
 struct bill {
   std::uint64_t transfers = 0, process_fences = 0, sleeps = 0;
   std::uint64_t points = 0, switches = 0;  ///< of the simulation itself
+  std::vector<share> of_thread{};
 };
 
 /// Calls `body` as the first thread of the machine. *Requires*: as simulate(); at most 64 threads.
@@ -39,5 +47,9 @@ bill run_with_prices(const std::function<void()>& body, const prices& p = {});
 void work(double nanoseconds) noexcept;
 /// The calling thread's time, in nanoseconds. *Cost*: none, in the simulation.
 double time_here() noexcept;
+/// The calling thread's number. *Requires*: a machine runs.
+unsigned thread_here() noexcept;
+/// What has happened up to now. *Requires*: a machine runs. *Cost*: none, in the simulation.
+bill bill_here();
 
 }  // namespace simulation

@@ -115,11 +115,3 @@ TEST_CASE("a depth that does not fit is the greatest that does") {
   CHECK(e.depth_at(root - 0x1000'0000) == UINT16_MAX);
   CHECK(exposure().deepest_below(3) == exposure::unlimited);
 }
-
-TEST_CASE("exposed tasks are counted, and others are not") {
-  exposure e;
-  e.begin(root, exposure::unlimited);
-  const std::uint32_t before = e.count();
-  const tries t = try_to_expose(e, root - 1'000, 4, 10'000);
-  CHECK(e.count() - before == t.exposed);
-}

@@ -52,24 +52,24 @@ TEST_CASE("a cooldown after a search lasts as long as one that was known before"
   CHECK(c.last() == least);
 }
 
-TEST_CASE("visits pause longer each time, unless a task has been exposed") {
+TEST_CASE("visits pause longer each time, until there is something") {
   visit_pause p;
-  CHECK_FALSE(p.goes_on(0));
+  CHECK_FALSE(p.goes_on());
   for (auto length = granularity::first_visit_pause; length <= granularity::longest_visit_pause;
        length *= 2) {
     const auto start = clock::now();
-    p.begin(7);
+    p.begin();
     CHECK(p.last() >= start + length);
     CHECK(p.last() <= clock::now() + length);
   }
   const auto start = clock::now();
-  p.begin(7);
+  p.begin();
   CHECK(p.last() <= clock::now() + granularity::longest_visit_pause);
   CHECK(p.last() >= start + granularity::longest_visit_pause);
-  CHECK_FALSE(p.goes_on(8));
+  CHECK(p.goes_on());
   p.end();
-  CHECK_FALSE(p.goes_on(7));
+  CHECK_FALSE(p.goes_on());
   p.reset();
-  p.begin(7);
+  p.begin();
   CHECK(p.last() <= clock::now() + granularity::first_visit_pause);
 }

@@ -115,7 +115,9 @@ TEST_CASE(
   s.wanted_surplus = 2;
   s.restore_window();
   CHECK_FALSE(s.may_inline());  // every depth counts
+  s.visits.begin();
   CHECK(s.exposes_task());
+  CHECK_FALSE(s.visits.goes_on());  // there is something for thieves
   while (s.exposes_task()) {
   }
   CHECK(s.may_inline());  // this one is too deep now

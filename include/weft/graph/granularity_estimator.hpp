@@ -12,8 +12,7 @@
 namespace weft::inline WEFT_ABI::sched {
 
 /// Estimates the length of a graph's tasks from batches of them: how many a worker takes at once, and whether
-/// thieves leave them to the owner. *Thread safety*: under the lock of the graph; tiny_until() is a hint for
-/// anybody.
+/// thieves leave them to the owner. *Thread safety*: under the lock of the graph.
 class granularity_estimator {
  public:
   using clock = deadline::clock;
@@ -24,7 +23,6 @@ class granularity_estimator {
     body_ = node_batch::unknown;
     longer_ = false;
     tiny_in_a_row_ = thieves_tiny_in_a_row_ = 0;
-    tiny_until_.clear();
     window_ = {};
   }
   /// The length of a batch's tasks, compared with granularity::tiny_task.
@@ -64,12 +62,9 @@ class granularity_estimator {
     }
     longer_ = true;
     if (task <= granularity::worthwhile * tiny_task || took <= short_stay) return length::medium;
-    tiny_until_.clear();
     tiny_in_a_row_ = 0;
     return length::worthwhile;
   }
-  /// Begins or prolongs the time in which thieves leave the tasks to the owner.
-  void leave_until(clock::time_point t) noexcept { tiny_until_.set(t); }
   /// Whether the last tasks were known not to be tiny: worth keeping, and visiting ahead of.
   bool longer() const noexcept { return longer_; }
   /// Whether bodies take so long that others who have nothing to do should not wait for one.
@@ -78,8 +73,6 @@ class granularity_estimator {
   clock::time_point began() const noexcept { return began_; }
   /// How many ready tasks a worker takes at once.
   std::uint32_t batch() const noexcept { return batch_; }
-  /// Until when thieves leave the tasks to the owner.
-  const deadline& tiny_until() const noexcept { return tiny_until_; }
   /// Whether the last tasks of the owner were tiny, and not just a few.
   bool tiny_throughout() const noexcept { return tiny_in_a_row_ >= granularity::large_frame / 2; }
   /// Whether so many tasks in a row were tiny, of the owner's or of thieves', that further ones should run
@@ -124,7 +117,6 @@ class granularity_estimator {
   bool longer_ = false;              // what longer() says
   std::uint32_t tiny_in_a_row_ = 0;  // tasks of the owner
   std::uint32_t thieves_tiny_in_a_row_ = 0;
-  deadline tiny_until_;
 };
 
 }  // namespace weft::inline WEFT_ABI::sched

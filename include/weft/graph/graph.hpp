@@ -22,8 +22,8 @@ namespace weft::inline WEFT_ABI::sched {
 /// Who may touch it when:
 ///  1. Under `mutex`: everything but the following.
 ///  2. `own` and `entered` belong to the owner of the strand.
-///  3. Hints that anybody may read: those behind `owner`, the `tiny_until` of `speed`, and, outside the lock,
-///     `owner`.
+///  3. Hints that anybody may read: those behind `owner`, and, outside the lock, `owner`. What workers write
+///     with every task of a batch lies in other cache lines.
 ///  4. Who has taken a node may ask may_be_reported_later and, if so, end it without the lock (keep_ready).
 class graph {
  public:
@@ -35,7 +35,8 @@ class graph {
   base::atomic<bool> may_take{false};                ///< something is ready,
   base::atomic<bool> may_visit{false};               ///< or a thief should visit closures,
   base::atomic<bool> wants_owner{false};             ///< or the owner, or there is what only the owner may do
-  deadline owner_near;                               ///< until then thieves leave visits to it
+  deadline owner_near;                               ///< until then thieves leave visits to it,
+  deadline tiny_until;                               ///< and the tasks, which are tiny
   base::atomic<bool> owner_visits{false};            ///< who does so, and looks at nothing else: a hint
   base::atomic<bool> nests{false};                   ///< tasks with children have been seen: a hint
   alignas(64) base::atomic<std::uint32_t> may_keep{
@@ -239,18 +240,9 @@ class graph {
   }
   /// Learns from a batch, see granularity_estimator::learn.
   void learn_batch(const node_batch& batch, clock::time_point end, bool by_owner,
-                   std::size_t takers) noexcept {
-    steal_cooldown& around = owner.load(base::memory_order_relaxed)->cooldown;
-    using enum granularity_estimator::length;
-    const auto length = speed.learn(batch, end, by_owner, takers);
-    if (length == tiny) {
-      around.begin(*home->parent, end + granularity::first_cooldown);
-      speed.leave_until(end + granularity::first_cooldown);
-    }
-    if (length == worthwhile) around.end();
-  }
+                   std::size_t takers) noexcept;
   /// Whether thieves should leave it to the owner, who is at it.
-  bool tiny() const noexcept { return waiter == nullptr && speed.tiny_until().lies_ahead(); }
+  bool tiny() const noexcept { return waiter == nullptr && tiny_until.lies_ahead(); }
   /// Whether the owner does better without it: tasks are tiny, and no priorities are to be kept.
   bool unprofitable() const noexcept {
     return speed.tiny_throughout() && !failed() && ready_.levels() <= 1 && local_.levels() <= 1;
@@ -272,19 +264,7 @@ class graph {
     return last;
   }
   /// To be called before the lock is released: a hint.
-  void update_hint() noexcept {
-    const auto set = []<class T>(base::atomic<T>& hint, T value) {  // a store costs readers their copies
-      if (hint.load(base::memory_order_relaxed) != value) hint.store(value, base::memory_order_relaxed);
-    };
-    set(may_take, ready_.size() != 0);
-    const bool low = home != nullptr && !busy_ && !stuck_ && !pausing_ && ready_.size() < enough_ / 2 + 1 &&
-                     unvisited() != nullptr;
-    set(wants_owner, (low && speed.longer()) || local_.size() != 0 || doomed_.first != nullptr);
-    set(may_visit, low);
-    set(may_keep, !may_be_kept()                                   ? 0u
-                  : speed.long_bodies() && ready_.size() < takers_ ? 1u
-                                                                   : std::uint32_t{speed.batch()});
-  }
+  void update_hint() noexcept;
 
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
@@ -299,6 +279,7 @@ class graph {
     waiter = nullptr;
     entered = false;
     nests.store(false, base::memory_order_relaxed);
+    tiny_until.clear();
     speed.reset();
     first_ = last_ = nullptr;
     away_ = 0;

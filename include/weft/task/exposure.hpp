@@ -60,27 +60,6 @@ class exposure {
   /// Whether a fork at `address`, which is within the depth limit, exposes its task. `burst`: how many may be
   /// exposed in a row after a pause.
   WEFT_NOINLINE bool exposes(std::uintptr_t address, unsigned burst) noexcept {
-    const bool yes = may_expose(address, burst);
-    if (yes) count_.store(count() + 1, base::memory_order_relaxed);
-    return yes;
-  }
-  /// How many tasks it has exposed. *Thread safety*: any.
-  std::uint32_t count() const noexcept { return count_.load(base::memory_order_relaxed); }
-  /// The next fork exposes its task, at any time and depth.
-  void owe() noexcept { owed_ = true; }
-  bool owes() const noexcept { return owed_; }
-  /// Thieves have found nothing: forks some frames deeper are within the depth limit, too; all forks, if none
-  /// has exposed its task for a while.
-  void hear_of_hunger(unsigned burst) noexcept {
-    if (deepest() == unlimited) return;
-    if (clock::now() - next_ > burst * granularity::exposure_interval)
-      set_deepest(unlimited);
-    else
-      consider_deeper();
-  }
-
- private:
-  bool may_expose(std::uintptr_t address, unsigned burst) noexcept {
     if (owed_) {
       owed_ = false;
       return true;
@@ -103,6 +82,20 @@ class exposure {
     next_ += granularity::exposure_interval;
     return true;
   }
+  /// The next fork exposes its task, at any time and depth.
+  void owe() noexcept { owed_ = true; }
+  bool owes() const noexcept { return owed_; }
+  /// Thieves have found nothing: forks some frames deeper are within the depth limit, too; all forks, if none
+  /// has exposed its task for a while.
+  void hear_of_hunger(unsigned burst) noexcept {
+    if (deepest() == unlimited) return;
+    if (clock::now() - next_ > burst * granularity::exposure_interval)
+      set_deepest(unlimited);
+    else
+      consider_deeper();
+  }
+
+ private:
   void consider_deeper() noexcept {
     if (deepest() < unlimited) set_deepest(deepest() + some_frames);
   }
@@ -123,7 +116,6 @@ class exposure {
 
   std::uintptr_t origin_ = 0;
   base::atomic<std::uint32_t> deepest_{unlimited};  // in units
-  base::atomic<std::uint32_t> count_{0};
   bool owed_ = false;
   unsigned at_first_ = 0;     // so many more may be exposed whenever they come
   clock::time_point next_{};  // when the next one may be exposed

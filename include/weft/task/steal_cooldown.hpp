@@ -103,24 +103,20 @@ class steal_cooldown {
 /// *Thread safety*: any; all of it is hints, hence relaxed throughout.
 class visit_pause {
  public:
-  /// Begins one, twice as long as the last. `exposed`: how many tasks the strand has exposed.
-  void begin(std::uint32_t exposed) noexcept {
+  /// Begins one, twice as long as the last.
+  void begin() noexcept {
     const std::uint32_t length = length_.load(base::memory_order_relaxed);
     length_.store(2 * length < longest ? 2 * length : longest, base::memory_order_relaxed);
-    exposed_.store(exposed, base::memory_order_relaxed);
     end_.set(deadline::clock::now() + std::chrono::microseconds(length));
   }
-  /// Ends it: there is something else now.
+  /// Ends it: there is something else now, or the owner has exposed a task.
   void end() noexcept { end_.clear(); }
   /// Ends and forgets it.
   void reset() noexcept {
     end_.clear();
     if (length_.load(base::memory_order_relaxed) != first) length_.store(first, base::memory_order_relaxed);
   }
-  /// Whether it goes on, for a strand that has exposed so many tasks.
-  bool goes_on(std::uint32_t exposed) const noexcept {
-    return end_.any() && exposed_.load(base::memory_order_relaxed) == exposed && end_.lies_ahead();
-  }
+  bool goes_on() const noexcept { return end_.lies_ahead(); }
   deadline::clock::time_point last() const noexcept { return end_.get(); }
 
  private:
@@ -128,7 +124,7 @@ class visit_pause {
                                  longest = granularity::longest_visit_pause.count();
 
   deadline end_;
-  base::atomic<std::uint32_t> exposed_{0}, length_{first};  // microseconds
+  base::atomic<std::uint32_t> length_{first};  // microseconds
 };
 
 }  // namespace weft::inline WEFT_ABI::sched

@@ -160,7 +160,8 @@ struct alignas(64) strand {
 #endif
   recorded_call* recorded = nullptr;  ///< what the running body calls for a record; null: nothing
   late_exception thrown;              ///< what a drained frame leaves to the sync or the strand's end
-  frame root;                         ///< holds the one closure this strand was made for
+
+  alignas(64) frame root;  ///< holds the one closure this strand was made for; thieves watch it
 
   alignas(64) base::spin_lock mutex;
   base::atomic<strand_status> status{strand_status::idle};
@@ -235,9 +236,12 @@ struct alignas(64) strand {
     if (!exposes()) return false;
     const std::uintptr_t here = context::stack_pointer();
     if (here < exposed.lowest_address() && !exposed.owes()) return false;
-    if (exposed.exposes(here, wanted_surplus)) return true;
-    restore_window();
-    return false;
+    if (!exposed.exposes(here, wanted_surplus)) {
+      restore_window();
+      return false;
+    }
+    visits.end();
+    return true;
   }
   /// Sets `limit` for a body that has nothing pending.
   void restore_limit() noexcept { limit = !left.any() ? inline_limit : no_inlining; }

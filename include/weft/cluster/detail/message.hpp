@@ -58,7 +58,10 @@ class item_frame {
 /// A message that is being written.
 class outgoing {
  public:
-  outgoing(kind k, std::uint32_t run) { w_(std::uint32_t{0}, static_cast<std::uint8_t>(k), run); }
+  outgoing(kind k, std::uint32_t run) {
+    w_.bytes().reserve(usual);
+    w_(std::uint32_t{0}, static_cast<std::uint8_t>(k), run);
+  }
   writer& body() noexcept { return w_; }
   std::size_t size() noexcept { return w_.bytes().size(); }
   /// What was written into the body.
@@ -72,6 +75,7 @@ class outgoing {
   }
 
  private:
+  static constexpr std::size_t usual = 64;  // bytes: the few fields of most messages
   static constexpr std::size_t head = sizeof(std::uint32_t) + sizeof(std::uint8_t) + sizeof(std::uint32_t);
   writer w_;
 };

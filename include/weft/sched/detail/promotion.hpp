@@ -97,8 +97,8 @@ inline strand* worker::take_from_graphs(strand& s, bool running) noexcept {
     if (!g->may_take.load(base::memory_order_relaxed) && !thorough_ &&
         (g->owner_near.lies_ahead() || !(g->may_visit.load(base::memory_order_relaxed) || looks_unasked())))
       continue;
-    if (running && g->speed.tiny_until().lies_ahead()) {
-      look_again_at(g->speed.tiny_until().get());
+    if (running && g->tiny_until.lies_ahead()) {
+      look_again_at(g->tiny_until.get());
       continue;
     }
     strand* batch = nullptr;

@@ -115,7 +115,7 @@ inline strand* worker::steal_from_running(strand& s) {
     return nullptr;
   }
   // Not before sleep: who sleeps is woken for what comes later, not for what is there.
-  if (!thorough_ && s.visits.goes_on(s.exposed.count())) return nullptr;
+  if (!thorough_ && s.visits.goes_on()) return nullptr;
   // An owner that visits closures does not answer, and has nothing else running.
   if (const graph* const g = s.graphs.load(memory_order_acquire);
       g != nullptr && !thorough_ && g->owner_visits.load(memory_order_relaxed))
@@ -193,7 +193,7 @@ inline strand* worker::take_from(strand& s) noexcept {
   const findings found = look_into(s);
   if (found.large != nullptr) return take_from_graphs(s, true);
   closure* const c = found.ready;
-  if (c == nullptr && found.only_graphs) s.visits.begin(s.exposed.count());
+  if (c == nullptr && found.only_graphs) s.visits.begin();
   if (c == nullptr || !engine::take_place(s)) return nullptr;
   take_closure(s, *c, found.ready_above);
   if (more_wanted_ != 0) take_more(s, *found.in, found.ready_above);

@@ -4,6 +4,9 @@
 
 #include <weft/task/strand.hpp>
 
+#include <chrono>
+#include <cstddef>
+
 namespace weft::inline WEFT_ABI::sched {
 
 /// An owner forks nothing without a look at the mark of hunger that a visit in vain leaves, and takes it off
@@ -16,13 +19,17 @@ class vain_visits {
 
   /// Whether to pass by the strand. A hint.
   bool covers(const strand& s) const noexcept {
-    const visit& last = at_(s);
+    const visit* const last = find_(last_, s);
     // Relaxed: who takes the mark off makes closures that the next visit finds under the lock.
-    return last.in == &s && (s.attention.load(base::memory_order_relaxed) & hungry) != 0 &&
-           base::clock::now() < last.until;
+    return last != nullptr && (s.attention.load(base::memory_order_relaxed) & hungry) != 0 &&
+           base::clock::now() < last->until;
   }
   /// Nothing was found in the strand, which is marked as hungry.
-  void note(const strand& s) noexcept { at_(s) = {&s, base::clock::now() + stays_away}; }
+  void note(const strand& s) noexcept {
+    visit* place = find_(last_, s);
+    if (place == nullptr) place = &last_[oldest_++ % places];
+    *place = {&s, base::clock::now() + stays_away};
+  }
   /// A task that was taken has ended: others may be ready.
   void forget() noexcept {
     for (visit& v : last_) v.in = nullptr;
@@ -33,13 +40,16 @@ class vain_visits {
     const strand* in = nullptr;
     base::clock::time_point until{};
   };
-  static constexpr std::size_t places = 8;  // a strand that loses its place is visited sooner
-  visit& at_(const strand& s) noexcept {
-    return last_[reinterpret_cast<std::uintptr_t>(&s) / sizeof(strand) % places];
+  template <class Visits>
+  static auto find_(Visits& all, const strand& s) noexcept -> decltype(&all[0]) {
+    for (auto& v : all)
+      if (v.in == &s) return &v;
+    return nullptr;
   }
-  const visit& at_(const strand& s) const noexcept { return const_cast<vain_visits*>(this)->at_(s); }
 
+  static constexpr std::size_t places = 8;  // a strand that loses its place is visited sooner
   visit last_[places];
+  std::size_t oldest_ = 0;  // the place that is used next
 };
 
 }  // namespace weft::inline WEFT_ABI::sched

@@ -4,6 +4,7 @@
 
 #include <weft/base/thread.hpp>
 #include <weft/graph/graph_fold.hpp>
+#include <weft/graph/graph_hints.hpp>
 #include <weft/graph/graph_visit.hpp>
 #include <weft/observe/counters.hpp>
 #include <weft/observe/trace_slices.hpp>
