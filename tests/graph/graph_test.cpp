@@ -1895,3 +1895,15 @@ TEST_CASE("a graph in which all workers together do no more than its owner alone
   // Long ones may wait for each other.
   CHECK(run(2 * granularity::longest_doubtful, 4 * granularity::longest_doubtful, 0).second == false);
 }
+
+TEST_CASE("who polls a graph reads no cache line that workers write with every task") {
+  const graph g;
+  const auto line = [](const auto& of, std::size_t last = 0) {
+    return (reinterpret_cast<std::uintptr_t>(&of) + last) / 64;
+  };
+  const auto end = [&](const auto& of) { return line(of, sizeof(of) - 1); };
+  for (const std::uintptr_t polled : {line(g.owner), line(g.outer), line(g.may_take), line(g.may_visit),
+                                      line(g.owner_near), line(g.tiny_until), line(g.owner_visits)})
+    for (const std::uintptr_t written : {line(g.mutex), line(g.at), line(g.own), end(g.own)})
+      CHECK(polled != written);
+}

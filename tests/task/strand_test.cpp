@@ -4,6 +4,8 @@
 
 #include <weft/task/strand.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 using weft::sched::cleanup;
@@ -233,4 +235,18 @@ TEST_CASE("a task inside fork does not touch records below its own, whatever han
   s.release_deferred();
   CHECK(s.cleanups == &outer.note);
   s.left.resume(aside);
+}
+
+TEST_CASE("who polls a strand reads no cache line that its owner writes with every task") {
+  const strand s;
+  const auto line = [](const auto& of, std::size_t last = 0) {
+    return (reinterpret_cast<std::uintptr_t>(&of) + last) / 64;
+  };
+  const auto end = [&](const auto& of) { return line(of, sizeof(of) - 1); };
+  for (const std::uintptr_t polled : {line(s.root.child), line(s.share), line(s.graphs), line(s.divisible),
+                                      line(s.cooldown), end(s.cooldown), line(s.visits), end(s.visits)})
+    for (const std::uintptr_t written :
+         {line(s.limit), line(s.attention), line(s.surplus), line(s.exposed), end(s.exposed), line(s.objects),
+          line(s.top), line(s.closures), line(s.live), line(s.left), line(s.recorded), end(s.thrown)})
+      CHECK(polled != written);
 }
